@@ -1,0 +1,153 @@
+// Parameters and the tree of modules. A parameter is declared once, in its module's visit(): from that come
+// its checkpoint name, its optimizer state, its row in the accounting, counting, clipping, saving and
+// hashing.
+#pragma once
+
+#include "core/tensor.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace moelab {
+
+// How a parameter starts.
+struct Init {
+  enum class Kind { normal, constant } kind = Kind::normal;
+  double value = 0.02;  // standard deviation, or the constant
+  static Init normal(double std) { return {Kind::normal, std}; }
+  static Init constant(double value) { return {Kind::constant, value}; }
+};
+
+// A trained matrix (vectors have one row). Made with a shape only: a model can be counted without memory.
+// Storage is given by ParameterStore, one flat buffer for a whole model.
+class Parameter {
+ public:
+  Parameter(Index rows, Index cols, Init init);
+  Parameter(const Parameter&) = delete;
+  Parameter& operator=(const Parameter&) = delete;
+  Parameter(Parameter&&) noexcept = default;
+  Parameter& operator=(Parameter&&) noexcept = default;
+
+  Index rows() const { return rows_; }
+  Index cols() const { return cols_; }
+  Index size() const { return rows_ * cols_; }
+  const Init& init() const { return init_; }
+  bool allocated() const { return value_ != nullptr; }
+  // Error if storage was not given yet.
+  MatrixView value() const;
+  MatrixView grad() const;
+  // Goes up whenever the value changes, so that packed copies know when they are stale.
+  std::uint64_t version() const { return version_; }
+  void mark_changed() { ++version_; }
+  // Matrices are decayed, vectors (norms, biases, gates) are not.
+  bool decayed() const { return rows_ > 1; }
+  // A parameter that is not trained (the frozen router) keeps its value and has no gradient.
+  bool trainable = true;
+
+ private:
+  friend class ParameterStore;
+  Index rows_, cols_;
+  Init init_;
+  Scalar* value_ = nullptr;
+  Scalar* grad_ = nullptr;
+  std::uint64_t version_ = 1;
+};
+
+// A product that a module executes, for the accounting: `rows_per_token` rows of (in) times (out, in). An
+// expert's products say rows_per_token = 1; the layer that runs it on a share of the tokens scales them by
+// Visitor::enter.
+struct ProductCount {
+  double rows_per_token = 1;
+  Index out = 0;
+  Index in = 0;
+};
+
+class Module;
+
+// Walks a module tree. The name of a thing is the path of the modules it lies in, joined with dots.
+class Visitor {
+ public:
+  virtual ~Visitor() = default;
+
+  // A trained parameter.
+  void parameter(std::string_view name, Parameter& p);
+  // State that is kept in checkpoints but not trained by gradient: expert biases, adaptive loss weights.
+  void state(std::string_view name, Matrix& m);
+  // A matrix product executed on every forward pass.
+  void product(std::string_view name, const ProductCount& p);
+  // Attention scores and values of one token: 2 * 2 * context * width FLOPs over the full square.
+  void attention(Index width, bool causal);
+  // A part. `group` is its row in the accounting (embedding, attention, router, experts, shared_experts,
+  // dense_ffn, norm, head); empty: the group of the module around it. `active` is the share of tokens that
+  // reach it.
+  void module(std::string_view name, Module& m, std::string_view group = {}, double active = 1.0);
+
+ protected:
+  virtual void on_parameter(const std::string& /*path*/, Parameter&) {}
+  virtual void on_state(const std::string& /*path*/, Matrix&) {}
+  virtual void on_product(const std::string& /*path*/, const ProductCount&) {}
+  virtual void on_attention(const std::string& /*path*/, Index /*width*/, bool /*causal*/) {}
+  const std::string& group() const { return group_; }
+  // Product of the `active` shares from the root down to here.
+  double active() const { return active_; }
+
+ private:
+  std::string path_of(std::string_view name) const;
+  std::string path_;
+  std::string group_;
+  double active_ = 1.0;
+};
+
+class Module {
+ public:
+  virtual ~Module() = default;
+  // Declares parameters, state, products and parts, always in the same order.
+  virtual void visit(Visitor& visitor) = 0;
+};
+
+struct NamedParameter {
+  std::string path;
+  Parameter* parameter;
+};
+// All parameters in visiting order.
+std::vector<NamedParameter> parameters(Module& module);
+
+struct NamedState {
+  std::string path;
+  Matrix* state;
+};
+std::vector<NamedState> states(Module& module);
+
+// Parameters of the module, counted without allocating any.
+std::int64_t count_parameters(Module& module);
+
+// Owns values and gradients of all parameters of a module in two flat, 64-byte aligned buffers, each
+// parameter starting at a multiple of 64 bytes (the gaps hold zeros).
+class ParameterStore {
+ public:
+  // Allocates, and initialises each parameter from the stream "init/<path>" of the seed.
+  ParameterStore(Module& module, std::uint64_t seed);
+  ParameterStore(const ParameterStore&) = delete;
+  ParameterStore& operator=(const ParameterStore&) = delete;
+  ~ParameterStore();
+
+  MatrixView values() { return {values_, 1, size_}; }
+  MatrixView grads() { return {grads_, 1, size_}; }
+  void zero_grads();
+  const std::vector<NamedParameter>& parameters() const { return parameters_; }
+  // Where a parameter starts in the flat buffers.
+  Index offset(std::size_t i) const { return offsets_[i]; }
+  Index size() const { return size_; }
+
+ private:
+  std::vector<NamedParameter> parameters_;
+  std::vector<Index> offsets_;
+  Index size_ = 0;
+  Scalar* values_ = nullptr;
+  Scalar* grads_ = nullptr;
+};
+
+}  // namespace moelab

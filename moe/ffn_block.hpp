@@ -1,0 +1,70 @@
+// What a model sees of an FFN: dense or mixture, hidden rows in, hidden rows out, with auxiliary losses and
+// what is known of the routing. Everything is returned; nothing is left on the object.
+#pragma once
+
+#include "core/autograd.hpp"
+#include "core/context.hpp"
+#include "core/module.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace moelab::moe {
+
+// The tokens behind the rows of a batch. Row t of sequence b is row b * seq_len + t.
+struct TokenBatch {
+  Index num_sequences = 0;                // B
+  Index seq_len = 0;                      // T
+  std::span<const std::int32_t> ids;      // (N) token ids; empty where rows are not tokens
+  std::span<const std::uint8_t> is_real;  // (N) 0 for padding; empty: all real
+  Index size() const { return num_sequences * seq_len; }
+};
+
+// One auxiliary loss of one layer. The training loss adds weight * value, averaged over the layers that have
+// it.
+struct AuxiliaryLoss {
+  std::string name;  // load_balance, z, ...
+  double weight = 0;
+  Variable value;  // (1, 1), without the weight
+};
+
+// What a router decided for one batch, for statistics: counts are exact, before and after drops.
+struct RoutingRecord {
+  Index num_tokens = 0;                 // real tokens
+  Index num_experts = 0;                // E, zero and copy experts included
+  std::vector<Index> choice_offsets;    // (N + 1) first choice of each token in the arrays below
+  std::vector<std::int32_t> expert_of;  // (A) chosen expert, in order of falling weight within a token
+  std::vector<Scalar> weight_of;        // (A) combine weight before drops
+  std::vector<std::uint8_t> kept;       // (A) 0: dropped by capacity
+  Matrix scores;                        // (N, E) full scores; empty for routers without scores
+  double active_flops = 0;              // FFN FLOPs executed for the routed experts of this batch
+  double full_flops = 0;                // the same if every expert ran on every token
+};
+
+struct FfnOutput {
+  Variable y;  // (N, d_model)
+  std::vector<AuxiliaryLoss> losses;
+  std::optional<RoutingRecord> routing;  // mixtures only
+};
+
+class FfnBlock : public Module {
+ public:
+  // x: (N, d_model), N = batch.size().
+  virtual FfnOutput forward(const Variable& x, const TokenBatch& batch, const ForwardContext& context) = 0;
+
+  // Called once per optimizer step, in training only, with the counts of chosen experts summed over the
+  // step's micro-batches: loss-free bias updates and adaptive loss weights live here. `expert_tokens` is (E).
+  virtual void after_step(std::span<const std::int64_t> /*expert_tokens*/) {}
+
+  // 0 for a dense FFN.
+  virtual Index num_experts() const { return 0; }
+  virtual Index top_k() const { return 0; }
+  // False when the output at a position depends on later positions (expert choice, soft, base, ...).
+  virtual bool is_causal() const { return true; }
+};
+
+}  // namespace moelab::moe

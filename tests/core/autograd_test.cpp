@@ -1,0 +1,67 @@
+#include "core/autograd.hpp"
+
+#include "core/module.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace moelab;
+
+namespace {
+
+Variable product(const Variable& a, const Variable& b) {
+  return Variable::result(a.value().cwiseProduct(b.value()), {a, b}, [a, b](const Matrix&, const Matrix& dy) {
+    if (a.requires_grad()) a.add_grad(dy.cwiseProduct(b.value()));
+    if (b.requires_grad()) b.add_grad(dy.cwiseProduct(a.value()));
+  });
+}
+
+Matrix scalar(Scalar v) { return Matrix::Constant(1, 1, v); }
+
+}  // namespace
+
+TEST_CASE("a variable used several times collects every gradient", "[autograd]") {
+  const Variable x(scalar(3), true);
+  const Variable cube = product(product(x, x), x);
+  backward(cube);
+  CHECK(cube.item() == 27);
+  CHECK(x.grad()(0, 0) == 27);  // d x^3 = 3 x^2
+}
+
+TEST_CASE("no closure is kept where no gradient is wanted", "[autograd]") {
+  const Variable x(scalar(3));
+  const Variable y = product(x, x);
+  CHECK_FALSE(y.requires_grad());
+  backward(y);
+  CHECK(x.grad()(0, 0) == 0);
+}
+
+TEST_CASE("a detached value passes no gradient", "[autograd]") {
+  const Variable x(scalar(3), true);
+  backward(product(x, x.detach()));
+  CHECK(x.grad()(0, 0) == 3);
+}
+
+TEST_CASE("a deep graph is followed and freed without recursion", "[autograd]") {
+  const Variable x(scalar(1), true);
+  Variable y = x;
+  for (int i = 0; i < 100000; ++i) y = product(y, x);
+  backward(y);
+  CHECK(x.grad()(0, 0) == 100001);
+}
+
+TEST_CASE("a parameter's gradient accumulates in its own storage", "[autograd][module]") {
+  struct One : Module {
+    Parameter w{1, 1, Init::constant(2)};
+    void visit(Visitor& v) override { v.parameter("w", w); }
+  } module;
+  CHECK_FALSE(module.w.allocated());
+  CHECK(count_parameters(module) == 1);
+  ParameterStore store(module, 0);
+  for (int i = 0; i < 2; ++i) {
+    const Variable w(module.w, true);
+    backward(product(w, w));
+  }
+  CHECK(module.w.grad()(0, 0) == 8);
+  CHECK(store.grads()(0, 0) == 8);
+  const Variable constant(module.w, false);
+  CHECK_FALSE(constant.requires_grad());
+}
