@@ -2,12 +2,14 @@
 // global.
 #pragma once
 
+#include "core/autograd.hpp"
 #include "core/gemm.hpp"
 #include "core/random.hpp"
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <string_view>
-
 namespace moelab {
 
 struct ForwardContext {
@@ -18,6 +20,14 @@ struct ForwardContext {
   std::uint64_t step = 0;         // optimizer steps taken so far
   std::uint64_t micro_batch = 0;  // which micro-batch of the step
   std::uint64_t num_micro_batches = 1;
+
+  // When set, models call it with the path and value of each sub-layer's output, in order. The trainer
+  // repeats a step with it to name the first tensor that is not finite; normal steps pay nothing.
+  using Observer = std::function<void(const std::string& path, const Variable& value)>;
+  const Observer* observer = nullptr;
+  void observe(const std::string& path, const Variable& value) const {
+    if (observer) (*observer)(path, value);
+  }
 
   // The numbers of this micro-batch for one purpose; `name` holds the module's path.
   random::Stream stream(std::string_view name) const {
