@@ -1,5 +1,5 @@
-// What training and evaluation read. A batch is a function of its number alone, so a resumed run sees the
-// same data.
+// What training and evaluation read. A batch is a function of the seed and of its number alone, so a resumed
+// run sees the same data, and one loaded data set serves every run of an experiment.
 #pragma once
 
 #include "core/tensor.hpp"
@@ -26,20 +26,34 @@ struct Batch {
   Index size() const { return num_sequences * seq_len; }
 };
 
+// What is known of a domain before any training.
+struct DomainStatistics {
+  std::string name;
+  std::int64_t train_tokens = 0;
+  std::int64_t eval_tokens = 0;
+  // Entropy of single bytes in the held-out part: what a model that knows only the byte frequencies pays.
+  // NaN where the data are not text.
+  double order0_bits_per_byte = 0;
+};
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual const std::vector<std::string>& domains() const = 0;
   virtual Index seq_len() const = 0;
   virtual Index vocab_size() const { return 0; }        // 0: not token data
-  virtual Index num_features() const { return 0; }      // width of features and of regression targets
+  virtual Index num_features() const { return 0; }      // width of features; 0: token data
+  virtual Index num_targets() const { return 0; }       // width of regression targets; 0: token data
   virtual double bytes_per_token() const { return 1; }  // to turn nats a token into bits a byte
 
-  // Sequences [first, first + count) of the endless training order, which depends on the seed.
-  virtual Batch train_batch(std::int64_t first_sequence, Index count) const = 0;
-  // The held-out sequences, in a fixed order, domain by domain in turn; never seen in training.
+  // Sequences [first, first + count) of the endless training order of this seed.
+  virtual Batch train_batch(std::uint64_t seed, std::int64_t first_sequence, Index count) const = 0;
+  // The held-out sequences in a fixed order that takes the domains in turn, so that its first n sequences
+  // cover them evenly. Never seen in training, the same for every seed.
   virtual std::int64_t num_eval_sequences() const = 0;
   virtual Batch eval_batch(std::int64_t first_sequence, Index count) const = 0;
+
+  virtual std::vector<DomainStatistics> statistics() const = 0;  // one a domain, in the order of domains()
 };
 
 }  // namespace moelab
