@@ -1,6 +1,7 @@
-// The `data:` block of an experiment.
+// The `data:` block of an experiment, and the corpus file that it may name.
 #pragma once
 
+#include "core/fields.hpp"
 #include "core/tensor.hpp"
 
 #include <cstdint>
@@ -12,37 +13,55 @@ namespace moelab {
 // One domain of text: losses and routing are reported for each.
 struct TextDomain {
   std::string name;
-  std::vector<std::string> paths;  // files, folders or globs (`**` crosses folders); .gz is read
-  double weight = 1.0;             // share of the training sequences, relative to the other domains
-  std::string package;             // the Debian package that brings the files; empty: none
+  std::vector<std::string> path;  // relative to the folder of the file that it stands in
+  double weight = 1.0;
+  std::string package;  // empty: none
+  void fields(FieldVisitor& v);
 };
 
-// kind: text. Domains are listed in place, in a corpus file, or both.
+struct TokenizerConfig {
+  std::string kind = "byte";
+  void fields(FieldVisitor& v);
+};
+
+// kind: text. Domains are listed in place or in a corpus file.
 struct TextDataConfig {
-  std::string tokenizer = "byte";
+  TokenizerConfig tokenizer;
   Index seq_len = 128;
-  double eval_fraction = 0.05;  // of each document, from its end; never seen in training
-  std::string corpus;           // a corpus file, absolute once the experiment is read; empty: none
+  double eval_fraction = 0.05;
+  std::string corpus;  // empty: none
   std::vector<TextDomain> domains;
+  void fields(FieldVisitor& v);
 };
 
 // kind: synthetic. Regression with known clusters: each cluster is a domain with a function of its own.
 struct SyntheticDataConfig {
-  Index seq_len = 1;  // samples in a sequence, all of one cluster
+  Index seq_len = 1;
   Index num_clusters = 4;
   Index num_features = 16;
   Index num_targets = 16;
-  std::string map = "linear";   // linear | tanh
-  double cluster_spread = 2.0;  // standard deviation of the cluster centres; samples have 1 around theirs
-  double noise = 0.0;           // standard deviation of what is added to the targets
-  std::int64_t eval_sequences = 512;
-  std::uint64_t task_seed = 0;  // of the clusters and their maps: the task is the same for every run
+  std::string map = "linear";
+  double cluster_spread = 2.0;
+  double noise = 0.0;
+  Index eval_sequences = 512;
+  Index task_seed = 0;
+  void fields(FieldVisitor& v);
 };
 
 struct DataConfig {
-  std::string kind = "text";  // text | synthetic
+  std::string kind = "text";
   TextDataConfig text;
   SyntheticDataConfig synthetic;
+  void fields(FieldVisitor& v);
+};
+
+// A file of configs/corpora/: domains to be used by many experiments.
+struct CorpusFile {
+  Index version = 1;
+  std::string name;
+  std::string description;
+  std::vector<TextDomain> domains;
+  void fields(FieldVisitor& v);
 };
 
 }  // namespace moelab

@@ -1,0 +1,86 @@
+#include "experiments/data/data_config.hpp"
+
+#include <algorithm>
+
+namespace moelab {
+namespace {
+
+bool names_are_unique(const std::vector<TextDomain>& domains) {
+  std::vector<std::string> names;
+  for (const TextDomain& domain : domains) names.push_back(domain.name);
+  std::sort(names.begin(), names.end());
+  return std::adjacent_find(names.begin(), names.end()) == names.end();
+}
+
+}  // namespace
+
+void TextDomain::fields(FieldVisitor& v) {
+  v("name", name, {.help = "Name of the domain in tables and results", .required = true});
+  v("path", path,
+    {.help = "File, folder or glob, or a list of them; `**` crosses folders; .gz is read; a relative path "
+             "starts at the folder of this YAML file",
+     .required = true,
+     .one_or_list = true});
+  v("weight", weight,
+    {.help = "Share of the training sequences, relative to the other domains",
+     .min = 0,
+     .min_exclusive = true});
+  v("package", package, {.help = "Debian package that brings the files"});
+  v.check(!name.empty() && name.find('/') == std::string::npos, "name",
+          "a domain needs a name without a slash");
+  v.check(!path.empty() && std::none_of(path.begin(), path.end(), [](const auto& p) { return p.empty(); }),
+          "path", "a domain needs at least one path");
+}
+
+void TokenizerConfig::fields(FieldVisitor& v) {
+  v.kind(kind, {.help = "What a token is; byte: one of the 256 bytes", .choices = {"byte"}});
+}
+
+void TextDataConfig::fields(FieldVisitor& v) {
+  v("tokenizer", tokenizer, {.help = "Turns text into tokens"});
+  v("seq_len", seq_len, {.help = "Positions of a sequence", .unit = "tokens", .min = 1});
+  v("eval_fraction", eval_fraction,
+    {.help = "Share of each document, taken from its end, that is held out for evaluation",
+     .min = 0,
+     .max = 0.9,
+     .min_exclusive = true});
+  v("corpus", corpus, {.help = "Corpus file that lists the domains, relative to this file"});
+  v("domains", domains, {.help = "Domains of the text, where no corpus file is named"});
+  v.check(corpus.empty() || domains.empty(), "domains",
+          "domains come from the corpus file: give one of the two");
+  v.check(!corpus.empty() || !domains.empty(), "domains",
+          "text needs domains, or a corpus file that lists them");
+  v.check(names_are_unique(domains), "domains", "two domains have the same name");
+}
+
+void SyntheticDataConfig::fields(FieldVisitor& v) {
+  v("seq_len", seq_len, {.help = "Samples of a sequence, all from one cluster", .min = 1});
+  v("num_clusters", num_clusters, {.help = "Clusters; each is a domain with a map of its own", .min = 1});
+  v("num_features", num_features, {.help = "Width of the input", .min = 1});
+  v("num_targets", num_targets, {.help = "Width of the target", .min = 1});
+  v("map", map,
+    {.help = "Target of x in cluster c: linear: A_c x; tanh: A_c tanh(B_c x)",
+     .choices = {"linear", "tanh"}});
+  v("cluster_spread", cluster_spread,
+    {.help = "Standard deviation of the cluster centres; samples have 1 around theirs", .min = 0});
+  v("noise", noise, {.help = "Standard deviation of the noise added to the targets", .min = 0});
+  v("eval_sequences", eval_sequences, {.help = "Held-out sequences", .min = 1});
+  v("task_seed", task_seed, {.help = "Seed of the clusters and maps, the same for every run", .min = 0});
+}
+
+void DataConfig::fields(FieldVisitor& v) {
+  v.kind(kind, {.help = "Where the data come from", .choices = {"text", "synthetic"}});
+  if (kind == "text") text.fields(v);
+  if (kind == "synthetic") synthetic.fields(v);
+}
+
+void CorpusFile::fields(FieldVisitor& v) {
+  v("version", version, {.help = "Version of this format", .min = 1, .max = 1, .required = true});
+  v("name", name, {.help = "Name of the corpus", .required = true});
+  v("description", description, {.help = "What the text is and where it comes from"});
+  v("domains", domains, {.help = "Domains of the text", .required = true});
+  v.check(!domains.empty(), "domains", "a corpus needs at least one domain");
+  v.check(names_are_unique(domains), "domains", "two domains have the same name");
+}
+
+}  // namespace moelab
