@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <new>
+#include <numeric>
 
 namespace moelab {
 
@@ -35,6 +36,12 @@ class StateCollector : public Visitor {
   void on_state(const std::string& path, Matrix& m) override { found.push_back({path, &m}); }
 };
 
+Share times(Share a, Share b) {
+  const Share ab{a.chosen * b.chosen, a.total * b.total};
+  const Index common = std::gcd(ab.chosen, ab.total);
+  return {ab.chosen / common, ab.total / common};
+}
+
 }  // namespace
 
 Parameter::Parameter(Index rows, Index cols, Init init) : rows_(rows), cols_(cols), init_(init) {
@@ -62,13 +69,15 @@ void Visitor::state(std::string_view name, Matrix& m) { on_state(path_of(name), 
 void Visitor::product(std::string_view name, const ProductCount& p) { on_product(path_of(name), p); }
 void Visitor::attention(Index width, bool causal) { on_attention(path_, width, causal); }
 
-void Visitor::module(std::string_view name, Module& m, std::string_view group, double active) {
+void Visitor::module(std::string_view name, Module& m, std::string_view group, Share active) {
   std::string outer_path = path_of(name);
   std::string outer_group = group.empty() ? group_ : std::string(group);
-  const double outer_active = active_;
+  const Share outer_active = active_;
   outer_path.swap(path_);
   outer_group.swap(group_);
-  active_ *= active;
+  require(active.chosen >= 0 && active.total > 0, "[visitor] {}: {} of {} is no share", path_, active.chosen,
+          active.total);
+  active_ = times(active_, active);
   m.visit(*this);
   path_.swap(outer_path);
   group_.swap(outer_group);

@@ -56,11 +56,17 @@ class Parameter {
   std::uint64_t version_ = 1;
 };
 
+// An exact share: `chosen` of `total`, e.g. top_k of num_experts.
+struct Share {
+  Index chosen = 1;
+  Index total = 1;
+};
+
 // A product that a module executes, for the accounting: `rows_per_token` rows of (in) times (out, in). An
-// expert's products say rows_per_token = 1; the layer that runs it on a share of the tokens scales them by
-// Visitor::enter.
+// expert's products say one row a token; the layer that runs it on a share of the tokens scales them by the
+// `active` share of Visitor::module.
 struct ProductCount {
-  double rows_per_token = 1;
+  Share rows_per_token;
   Index out = 0;
   Index in = 0;
 };
@@ -70,7 +76,14 @@ class Module;
 // Walks a module tree. The name of a thing is the path of the modules it lies in, joined with dots.
 class Visitor {
  public:
+  // `context`: positions of the sequences that the accounting is about. Matters where work is shared out over
+  // a sequence (expert choice, Soft MoE); a walk that only looks at parameters leaves it.
+  explicit Visitor(Index context = 1) : context_(context) {}
+  Visitor(const Visitor&) = delete;
+  Visitor& operator=(const Visitor&) = delete;
   virtual ~Visitor() = default;
+
+  Index context() const { return context_; }
 
   // A trained parameter.
   void parameter(std::string_view name, Parameter& p);
@@ -82,8 +95,8 @@ class Visitor {
   void attention(Index width, bool causal);
   // A part. `group` is its row in the accounting (embedding, attention, router, experts, shared_experts,
   // dense_ffn, norm, head); empty: the group of the module around it. `active` is the share of tokens that
-  // reach it.
-  void module(std::string_view name, Module& m, std::string_view group = {}, double active = 1.0);
+  // reach it, e.g. {top_k, num_experts}.
+  void module(std::string_view name, Module& m, std::string_view group = {}, Share active = {});
 
  protected:
   virtual void on_parameter(const std::string& /*path*/, Parameter&) {}
@@ -91,14 +104,15 @@ class Visitor {
   virtual void on_product(const std::string& /*path*/, const ProductCount&) {}
   virtual void on_attention(const std::string& /*path*/, Index /*width*/, bool /*causal*/) {}
   const std::string& group() const { return group_; }
-  // Product of the `active` shares from the root down to here.
-  double active() const { return active_; }
+  // Product of the `active` shares from the root down to here, in lowest terms.
+  Share active() const { return active_; }
 
  private:
   std::string path_of(std::string_view name) const;
   std::string path_;
   std::string group_;
-  double active_ = 1.0;
+  Share active_;
+  Index context_;
 };
 
 class Module {
