@@ -32,7 +32,8 @@ struct AuxiliaryLoss {
   Variable value;  // (1, 1), without the weight
 };
 
-// What a router decided for one batch, for statistics: counts are exact, before and after drops.
+// What a router decided for one batch, for statistics: counts are exact, before and after drops. A padding
+// token has no choices. Routers that mix tokens instead of choosing (soft) leave the arrays empty.
 struct RoutingRecord {
   Index num_tokens = 0;                 // real tokens
   Index num_experts = 0;                // E, zero and copy experts included
@@ -40,7 +41,8 @@ struct RoutingRecord {
   std::vector<std::int32_t> expert_of;  // (A) chosen expert, in order of falling weight within a token
   std::vector<Scalar> weight_of;        // (A) combine weight before drops
   std::vector<std::uint8_t> kept;       // (A) 0: dropped by capacity
-  Matrix scores;                        // (N, E) full scores; empty for routers without scores
+  Matrix scores;                        // (N, E) full scores; empty for routers without; padding rows are 0
+  Index capacity = 0;                   // rows an expert may take; 0: dropless
   double active_flops = 0;              // FFN FLOPs executed for the routed experts of this batch
   double full_flops = 0;                // the same if every expert ran on every token
 };
@@ -56,9 +58,15 @@ class FfnBlock : public Module {
   // x: (N, d_model), N = batch.size().
   virtual FfnOutput forward(const Variable& x, const TokenBatch& batch, const ForwardContext& context) = 0;
 
-  // Called once per optimizer step, in training only, with the counts of chosen experts summed over the
-  // step's micro-batches: loss-free bias updates and adaptive loss weights live here. `expert_tokens` is (E).
-  virtual void after_step(std::span<const std::int64_t> /*expert_tokens*/) {}
+  // Whether a loss needs the counts of the whole optimizer step before its first micro-batch (load_balance
+  // with scope: global). With several micro-batches a step the trainer then runs all of them once without
+  // recording (context.record = false), sums the counts of chosen experts, and hands them to before_step().
+  virtual bool needs_step_counts() const { return false; }
+  virtual void before_step(std::span<const std::int64_t> /*expert_tokens*/) {}
+
+  // Called once per optimizer step, in training only, with the counts of chosen experts (E) and of real
+  // tokens summed over the step's micro-batches: loss-free bias updates and adaptive loss weights live here.
+  virtual void after_step(std::span<const std::int64_t> /*expert_tokens*/, std::int64_t /*num_tokens*/) {}
 
   // 0 for a dense FFN.
   virtual Index num_experts() const { return 0; }
