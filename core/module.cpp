@@ -67,7 +67,9 @@ std::string Visitor::path_of(std::string_view name) const {
 void Visitor::parameter(std::string_view name, Parameter& p) { on_parameter(path_of(name), p); }
 void Visitor::state(std::string_view name, Matrix& m) { on_state(path_of(name), m); }
 void Visitor::product(std::string_view name, const ProductCount& p) { on_product(path_of(name), p); }
-void Visitor::attention(Index width, bool causal) { on_attention(path_, width, causal); }
+void Visitor::attention(Index width, Index kv_width, bool causal) {
+  on_attention(path_, width, kv_width, causal);
+}
 
 void Visitor::module(std::string_view name, Module& m, std::string_view group, Share active) {
   std::string outer_path = path_of(name);

@@ -91,8 +91,10 @@ class Visitor {
   void state(std::string_view name, Matrix& m);
   // A matrix product executed on every forward pass.
   void product(std::string_view name, const ProductCount& p);
-  // Attention scores and values of one token: 2 * 2 * context * width FLOPs over the full square.
-  void attention(Index width, bool causal);
+  // Attention scores and values of one token: 2 * 2 * context * width FLOPs over the full square, with
+  // width = num_heads * d_head. `kv_width` = num_kv_heads * d_head is what a cache keeps of keys and of
+  // values.
+  void attention(Index width, Index kv_width, bool causal);
   // A part. `group` is its row in the accounting (embedding, attention, router, experts, shared_experts,
   // dense_ffn, norm, head); empty: the group of the module around it. `active` is the share of tokens that
   // reach it, e.g. {top_k, num_experts}.
@@ -102,7 +104,8 @@ class Visitor {
   virtual void on_parameter(const std::string& /*path*/, Parameter&) {}
   virtual void on_state(const std::string& /*path*/, Matrix&) {}
   virtual void on_product(const std::string& /*path*/, const ProductCount&) {}
-  virtual void on_attention(const std::string& /*path*/, Index /*width*/, bool /*causal*/) {}
+  virtual void on_attention(const std::string& /*path*/, Index /*width*/, Index /*kv_width*/,
+                            bool /*causal*/) {}
   const std::string& group() const { return group_; }
   // Product of the `active` shares from the root down to here, in lowest terms.
   Share active() const { return active_; }
