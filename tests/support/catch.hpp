@@ -1,11 +1,12 @@
-// Catch2 v2 (Debian 12) and v3 (newer distributions) behind one include.
+// Catch2 v2 (Debian 12) and v3 (newer distributions) behind one include, matchers included.
 #pragma once
 
 #if __has_include(<catch2/catch.hpp>)
 #include <catch2/catch.hpp>
+using Catch::Matchers::Contains;
 #else
 #include <catch2/catch_all.hpp>
-using Catch::Matchers::Contains;
+inline auto Contains(const std::string& text) { return Catch::Matchers::ContainsSubstring(text); }
+#endif
 using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;
-#endif
