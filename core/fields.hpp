@@ -33,7 +33,7 @@
 namespace moelab {
 
 namespace yaml {
-class Node;
+struct Node;
 }
 
 // What is known of a field besides its type and default.

@@ -1,0 +1,122 @@
+#include "core/diagnostics.hpp"
+
+#include "core/error.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace moelab {
+
+namespace {
+
+bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+// Byte at which character `column` (from 1) of a line starts.
+std::size_t byte_of_column(std::string_view line, int column) {
+  std::size_t byte = 0;
+  for (int seen = 1; byte < line.size() && seen < column; ++seen) {
+    ++byte;
+    while (byte < line.size() && continues_character(line[byte])) ++byte;
+  }
+  return byte;
+}
+
+// A caret under the column and tildes under the rest of the word. Tabs before it stay tabs, so that it lines
+// up.
+std::string marker(std::string_view line, int column) {
+  const std::size_t start = byte_of_column(line, column);
+  std::string out;
+  for (std::size_t i = 0; i < start; ++i) {
+    if (!continues_character(line[i])) out += line[i] == '\t' ? '\t' : ' ';
+  }
+  out += '^';
+  const std::string_view word = line.substr(std::min(start, line.size()));
+  const std::size_t end = word.find_first_of(" \t:,{}[]#=");
+  for (std::size_t i = 1; i < std::min(end, word.size()); ++i) {
+    if (!continues_character(word[i])) out += '~';
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view Source::line(int number) const {
+  std::string_view rest = text;
+  for (int i = 1; i < number; ++i) {
+    const std::size_t end = rest.find('\n');
+    if (end == std::string_view::npos) return {};
+    rest.remove_prefix(end + 1);
+  }
+  return rest.substr(0, rest.find('\n'));
+}
+
+void Diagnostics::error(const Mark& where, std::string message, std::string help) {
+  add({where, true, std::move(message), std::move(help)});
+}
+
+void Diagnostics::warning(const Mark& where, std::string message, std::string help) {
+  add({where, false, std::move(message), std::move(help)});
+}
+
+void Diagnostics::add(Entry entry) {
+  const bool known = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) {
+    return e.where.source == entry.where.source && e.where.line == entry.where.line &&
+           e.where.column == entry.where.column && e.message == entry.message;
+  });
+  if (known) return;
+  if (entry.is_error) ++num_errors_;
+  entries_.push_back(std::move(entry));
+}
+
+std::string Diagnostics::render(const Entry& entry) {
+  const Mark& where = entry.where;
+  const char* severity = entry.is_error ? "error" : "warning";
+  std::string out;
+  if (where.source == nullptr) {
+    out = fmt::format("{}: {}\n", severity, entry.message);
+  } else {
+    out = fmt::format("{}:{}:{}: {}: {}\n", where.source->name, where.line, where.column, severity,
+                      entry.message);
+    const std::string_view line = where.source->line(where.line);
+    if (!line.empty()) {
+      out += fmt::format("{:>5} | {}\n      | {}\n", where.line, line, marker(line, where.column));
+    }
+  }
+  if (!entry.help.empty()) out += fmt::format("      help: {}\n", entry.help);
+  return out;
+}
+
+std::vector<std::string> Diagnostics::warnings() const {
+  std::vector<std::string> out;
+  for (const Entry& entry : entries_) {
+    if (!entry.is_error) out.push_back(render(entry));
+  }
+  return out;
+}
+
+std::string Diagnostics::render() const {
+  // By source in the order they first appear, then by position.
+  std::vector<const Source*> sources;
+  const auto rank = [&](const Entry& e) {
+    return std::find(sources.begin(), sources.end(), e.where.source.get()) - sources.begin();
+  };
+  for (const Entry& entry : entries_) {
+    if (rank(entry) == std::ssize(sources)) sources.push_back(entry.where.source.get());
+  }
+  std::vector<const Entry*> sorted;
+  sorted.reserve(entries_.size());
+  for (const Entry& entry : entries_) sorted.push_back(&entry);
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const Entry* a, const Entry* b) {
+    return std::tuple(rank(*a), a->where.line, a->where.column) <
+           std::tuple(rank(*b), b->where.line, b->where.column);
+  });
+  std::string out;
+  for (const Entry* entry : sorted) out += render(*entry);
+  return out;
+}
+
+void Diagnostics::throw_if_errors() const {
+  if (num_errors_ > 0) throw ConfigError(render());
+}
+
+}  // namespace moelab

@@ -1,0 +1,57 @@
+#include "core/suggest.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+namespace moelab {
+
+namespace {
+
+char folded(char c) {
+  if (c == '-') return '_';
+  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const bool same = folded(a[i - 1]) == folded(b[j - 1]);
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (same ? 0 : 1)});
+      const bool swapped =
+          i > 1 && j > 1 && folded(a[i - 1]) == folded(b[j - 2]) && folded(a[i - 2]) == folded(b[j - 1]);
+      if (swapped) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
+std::string nearest(std::string_view name, const std::vector<std::string>& known) {
+  const std::size_t bound = std::max<std::size_t>(1, (name.size() + 1) / 3);
+  std::size_t best = bound + 1;
+  std::string out;
+  for (const std::string& candidate : known) {
+    const std::size_t distance = edit_distance(name, candidate);
+    // A distance as long as the candidate shares no letter with it.
+    if (distance < best && distance < candidate.size()) {
+      best = distance;
+      out = candidate;
+    }
+  }
+  return out;
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) out += i + 1 == names.size() ? " or " : ", ";
+    out += names[i];
+  }
+  return out;
+}
+
+}  // namespace moelab

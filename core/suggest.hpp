@@ -1,0 +1,20 @@
+// Near names, for messages about unknown ones.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace moelab {
+
+// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b` (optimal string
+// alignment); letter case and the difference of `-` and `_` count nothing.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// The known name that `name` most likely means, at most a third of its letters away. Empty if none is near.
+std::string nearest(std::string_view name, const std::vector<std::string>& known);
+
+// "a, b or c", for messages that list what is allowed.
+std::string list_of(const std::vector<std::string>& names);
+
+}  // namespace moelab
