@@ -30,11 +30,12 @@ std::size_t count_values(const Node& node) {
 
 class Builder final : public YAML::EventHandler {
  public:
-  Builder(std::shared_ptr<const Source> source, int first_column, Diagnostics& diagnostics)
-      : source_(std::move(source)), first_column_(first_column), diagnostics_(diagnostics) {}
+  Builder(std::string_view text, std::shared_ptr<const Source> source, int first_column,
+          Diagnostics& diagnostics)
+      : text_(text), source_(std::move(source)), first_column_(first_column), diagnostics_(diagnostics) {}
 
   Node take_root() { return std::move(root_); }
-  bool has_root() const { return has_root_; }
+  const Mark& start() const { return start_; }
 
   // yaml-cpp counts bytes from 0; a mark counts characters from 1.
   Mark mark(const YAML::Mark& at) const {
@@ -49,7 +50,7 @@ class Builder final : public YAML::EventHandler {
     return out;
   }
 
-  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentStart(const YAML::Mark& at) override { start_ = mark(at); }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& at, YAML::anchor_t anchor) override {
@@ -68,6 +69,10 @@ class Builder final : public YAML::EventHandler {
     Node node = Node::scalar(value, tag == "!");
     node.mark = mark(at);
     check_tag(tag, node.mark);
+    if (node.quoted && !is_closed(at)) {
+      diagnostics_.error(node.mark, "the quote is never closed");
+      throw Stop{};
+    }
     add(std::move(node), anchor);
   }
 
@@ -108,6 +113,21 @@ class Builder final : public YAML::EventHandler {
     return column < line.size() ? line.substr(column) : std::string_view{};
   }
 
+  // yaml-cpp takes the end of the text for a closing quote.
+  bool is_closed(const YAML::Mark& at) const {
+    std::string_view rest = text_.substr(std::min(static_cast<std::size_t>(at.pos), text_.size()));
+    if (!rest.starts_with('\'') && !rest.starts_with('"')) return true;
+    for (std::size_t i = 1; i < rest.size(); ++i) {
+      if (rest[0] == '"' && rest[i] == '\\') {
+        ++i;
+      } else if (rest[i] == rest[0]) {
+        if (rest[0] == '"' || !rest.substr(i + 1).starts_with('\'')) return true;
+        ++i;
+      }
+    }
+    return false;
+  }
+
   void check_tag(const std::string& tag, const Mark& at) {
     if (tag.empty() || tag == "?" || tag == "!") return;
     diagnostics_.error(at, fmt::format("the tag `{}` has no meaning here", tag), "leave the tag out");
@@ -139,7 +159,6 @@ class Builder final : public YAML::EventHandler {
     if (anchor != YAML::NullAnchor) anchors_[anchor] = node;
     if (open_.empty()) {
       root_ = std::move(node);
-      has_root_ = true;
       return;
     }
     Open& parent = open_.back();
@@ -173,6 +192,7 @@ class Builder final : public YAML::EventHandler {
     }
   }
 
+  std::string_view text_;
   std::shared_ptr<const Source> source_;
   int first_column_;
   Diagnostics& diagnostics_;
@@ -180,7 +200,7 @@ class Builder final : public YAML::EventHandler {
   std::map<YAML::anchor_t, Node> anchors_;
   std::size_t num_values_ = 0;
   Node root_;
-  bool has_root_ = false;
+  Mark start_;
 };
 
 // Length of the valid UTF-8 character at the start of `text`, or 0. Control characters count as invalid.
@@ -218,33 +238,19 @@ bool check_characters(std::string_view text, const std::shared_ptr<const Source>
   return true;
 }
 
-// Where another document starts: after the first `---` or `...` line that follows content.
-Mark second_document(const std::shared_ptr<const Source>& source) {
-  std::istringstream lines(source->text);
-  std::string line;
-  bool content = false;
-  for (int number = 1; std::getline(lines, line); ++number) {
-    const bool is_separator = line.starts_with("---") && (line.size() == 3 || line[3] == ' ');
-    if (is_separator && content) return {source, number, 1};
-    const std::size_t first = line.find_first_not_of(" \t");
-    content = content || is_separator || (first != std::string::npos && line[first] != '#' && line[0] != '%');
-  }
-  return {source, 1, 1};
-}
-
 }  // namespace
 
 Node parse(std::string_view text, const std::shared_ptr<const Source>& source, Diagnostics& diagnostics,
            int first_column) {
   if (!check_characters(text, source, diagnostics)) return {};
-  Builder builder(source, first_column, diagnostics);
+  Builder builder(text, source, first_column, diagnostics);
   try {
     std::istringstream in{std::string(text)};
     YAML::Parser parser(in);
     if (!parser.HandleNextDocument(builder)) return {};
     Node root = builder.take_root();
     Diagnostics rest;
-    Builder more(source, first_column, rest);
+    Builder more(text, source, first_column, rest);
     bool has_more = false;
     try {
       has_more = parser.HandleNextDocument(more);
@@ -252,7 +258,9 @@ Node parse(std::string_view text, const std::shared_ptr<const Source>& source, D
       has_more = true;
     }
     if (has_more) {
-      diagnostics.error(second_document(source), "a second document; one file is one experiment");
+      const bool separated = source->line(more.start().line).starts_with("---");
+      diagnostics.error(more.start(), separated ? "a second document; one file is one experiment"
+                                                : "this does not belong to what stands before it");
     }
     return root;
   } catch (const Stop&) {

@@ -85,7 +85,7 @@ std::string without_leading_zeros(std::string_view text) {
 }
 
 // The parts of a number, or why the node is not one. `what` is "an integer" or "a number".
-Scalar<Decimal> decimal_of(const Node& node, const char* what) {
+Parsed<Decimal> decimal_of(const Node& node, const char* what) {
   const std::string& text = node.text;
   if (!node.is_scalar()) return ScalarError{fmt::format("{} where {} belongs", describe(node), what), ""};
   if (node.quoted) {
@@ -110,8 +110,8 @@ Scalar<Decimal> decimal_of(const Node& node, const char* what) {
 
 }  // namespace
 
-Scalar<std::int64_t> read_integer(const Node& node) {
-  const Scalar<Decimal> parsed = decimal_of(node, "an integer");
+Parsed<std::int64_t> read_integer(const Node& node) {
+  const Parsed<Decimal> parsed = decimal_of(node, "an integer");
   if (const auto* error = std::get_if<ScalarError>(&parsed)) return *error;
   const auto& d = std::get<Decimal>(parsed);
   // value = digits * 10^scale, exactly
@@ -146,7 +146,7 @@ Scalar<std::int64_t> read_integer(const Node& node) {
   return value;
 }
 
-Scalar<double> read_number(const Node& node) {
+Parsed<double> read_number(const Node& node) {
   static constexpr std::string_view kNotFinite[] = {".inf", "inf", ".nan", "nan", "infinity"};
   std::string lower = node.text.starts_with('-') ? node.text.substr(1) : node.text;
   std::transform(lower.begin(), lower.end(), lower.begin(),
@@ -155,7 +155,7 @@ Scalar<double> read_number(const Node& node) {
       std::find(std::begin(kNotFinite), std::end(kNotFinite), lower) != std::end(kNotFinite)) {
     return ScalarError{fmt::format("`{}` is not a finite number", node.text), ""};
   }
-  const Scalar<Decimal> parsed = decimal_of(node, "a number");
+  const Parsed<Decimal> parsed = decimal_of(node, "a number");
   if (const auto* error = std::get_if<ScalarError>(&parsed)) return *error;
   const std::string text = std::get<Decimal>(parsed).text();
   double value = 0;
@@ -166,7 +166,7 @@ Scalar<double> read_number(const Node& node) {
   return value;
 }
 
-Scalar<bool> read_boolean(const Node& node) {
+Parsed<bool> read_boolean(const Node& node) {
   if (node.is_scalar() && !node.quoted && node.text == "true") return true;
   if (node.is_scalar() && !node.quoted && node.text == "false") return false;
   return ScalarError{fmt::format("{} where true or false belongs", describe(node)), "write true or false"};

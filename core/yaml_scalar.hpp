@@ -16,13 +16,13 @@ struct ScalarError {
 };
 
 template <class T>
-using Scalar = std::variant<T, ScalarError>;
+using Parsed = std::variant<T, ScalarError>;
 
 // 3000000, 3_000_000, 3e6, 1.5e6. Not: 010, 0x10, 1.5, 2.0, "3" in quotes, values past 64 bits.
-Scalar<std::int64_t> read_integer(const Node& node);
+Parsed<std::int64_t> read_integer(const Node& node);
 // Also 0.1, 1e-4, .5, 1_000.5. Always finite; not: 010, nan, 1e999, yes, "3" in quotes.
-Scalar<double> read_number(const Node& node);
+Parsed<double> read_number(const Node& node);
 // true and false only.
-Scalar<bool> read_boolean(const Node& node);
+Parsed<bool> read_boolean(const Node& node);
 
 }  // namespace moelab::yaml
