@@ -1,6 +1,7 @@
 #include "core/module.hpp"
 
 #include "core/error.hpp"
+#include "core/gemm_packed.hpp"
 #include "core/random.hpp"
 
 #include <algorithm>
@@ -46,6 +47,16 @@ Share times(Share a, Share b) {
 
 Parameter::Parameter(Index rows, Index cols, Init init) : rows_(rows), cols_(cols), init_(init) {
   require(rows > 0 && cols > 0, "[parameter] shape ({}, {}) is not positive", rows, cols);
+}
+
+Parameter::Parameter(Parameter&&) noexcept = default;
+Parameter& Parameter::operator=(Parameter&&) noexcept = default;
+Parameter::~Parameter() = default;
+
+const gemm::PackedWeight& Parameter::packed() const {
+  require(packed_ != nullptr, "[parameter] a ({}, {}) parameter was used before it was given storage", rows_,
+          cols_);
+  return *packed_;
 }
 
 MatrixView Parameter::value() const {
@@ -116,6 +127,7 @@ ParameterStore::ParameterStore(Module& module, std::uint64_t seed) : parameters_
     Parameter& p = *parameters_[i].parameter;
     p.value_ = values_ + offsets_[i];
     p.grad_ = grads_ + offsets_[i];
+    p.packed_ = std::make_unique<gemm::PackedWeight>(std::vector<const Parameter*>{&p});
     if (p.init().kind == Init::Kind::normal) {
       random::fill_normal(p.value(), random::Stream(seed, "init/" + parameters_[i].path), p.init().value);
     } else {
@@ -128,6 +140,7 @@ ParameterStore::~ParameterStore() {
   for (const NamedParameter& p : parameters_) {
     p.parameter->value_ = nullptr;
     p.parameter->grad_ = nullptr;
+    p.parameter->packed_ = nullptr;
   }
   ::operator delete(values_, kAlignment);
   ::operator delete(grads_, kAlignment);

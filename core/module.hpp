@@ -7,11 +7,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace moelab {
+
+namespace gemm {
+class PackedWeight;
+}
 
 // How a parameter starts.
 struct Init {
@@ -28,8 +33,9 @@ class Parameter {
   Parameter(Index rows, Index cols, Init init);
   Parameter(const Parameter&) = delete;
   Parameter& operator=(const Parameter&) = delete;
-  Parameter(Parameter&&) noexcept = default;
-  Parameter& operator=(Parameter&&) noexcept = default;
+  Parameter(Parameter&&) noexcept;
+  Parameter& operator=(Parameter&&) noexcept;
+  ~Parameter();
 
   Index rows() const { return rows_; }
   Index cols() const { return cols_; }
@@ -42,6 +48,8 @@ class Parameter {
   // Goes up whenever the value changes, so that packed copies know when they are stale.
   std::uint64_t version() const { return version_; }
   void mark_changed() { ++version_; }
+  // The value as operand of matrix products. Error if storage was not given yet.
+  const gemm::PackedWeight& packed() const;
   // Matrices are decayed, vectors (norms, biases, gates) are not.
   bool decayed() const { return rows_ > 1; }
   // A parameter that is not trained (the frozen router) keeps its value and has no gradient.
@@ -54,6 +62,7 @@ class Parameter {
   Scalar* value_ = nullptr;
   Scalar* grad_ = nullptr;
   std::uint64_t version_ = 1;
+  std::unique_ptr<gemm::PackedWeight> packed_;
 };
 
 // An exact share: `chosen` of `total`, e.g. top_k of num_experts.

@@ -14,8 +14,14 @@ void set_threads(int threads);
 // The number that is really granted.
 int threads();
 
+// Gives the calling thread the policy that every thread of parallel work has: denormals are zero, and OpenMP,
+// which some libraries are built on, uses this thread alone. Done for workers and for callers of the
+// functions below; a thread that computes before that calls it itself.
+void prepare_thread();
+
 // Calls body(begin, end) for consecutive blocks of `block` indices that cover [0, n); the last may be
-// shorter. Blocks run on any thread, in any order. An exception of a body is rethrown here.
+// shorter. Blocks run on any thread, in any order. An exception of a body is rethrown here. Loops may be
+// nested: a thread that waits for its inner loop runs only blocks of that loop.
 void for_blocks(Index n, Index block, const std::function<void(Index begin, Index end)>& body);
 
 // Calls body(i) for each i in [0, n), one task each: for few, large pieces of work.

@@ -1,0 +1,73 @@
+#include "core/gemm_packed.hpp"
+
+#include "core/error.hpp"
+#include "core/gemm_kernel.hpp"
+#include "core/module.hpp"
+
+#include <new>
+
+namespace moelab::gemm {
+
+AlignedBuffer::~AlignedBuffer() { ::operator delete (data_, std::align_val_t{64}); }
+
+void* AlignedBuffer::reserve(std::size_t bytes) {
+  if (bytes > bytes_) {
+    ::operator delete (data_, std::align_val_t{64});
+    data_ = nullptr;
+    bytes_ = 0;
+    data_ = ::operator new (bytes, std::align_val_t{64});
+    bytes_ = bytes;
+  }
+  return data_;
+}
+
+PackedWeight::PackedWeight(std::vector<const Parameter*> parts) : parts_(std::move(parts)) {
+  require(!parts_.empty(), "[gemm] a packed weight without parameters");
+  in_ = parts_.front()->cols();
+  for (const Parameter* part : parts_) {
+    require(part->cols() == in_, "[gemm] stacked weights have {} and {} inputs", in_, part->cols());
+    out_ += part->rows();
+  }
+}
+
+PackedWeight::~PackedWeight() = default;
+
+// Versions only go up, so their sum changes when one of them does.
+std::uint64_t PackedWeight::version() const {
+  std::uint64_t sum = 0;
+  for (const Parameter* part : parts_) sum += part->version();
+  return sum;
+}
+
+const PackedForm& PackedWeight::form(Use use, Precision precision) const {
+  const bool is_bfloat16 = uses_bfloat16(precision);
+  Slot& slot = slots_[(use == Use::forward ? 0U : 2U) + (is_bfloat16 ? 1U : 0U)];
+  const std::uint64_t wanted = version();
+  if (slot.version.load(std::memory_order_acquire) == wanted) return *slot.form;
+
+  const std::lock_guard lock(slot.packing);
+  if (slot.version.load(std::memory_order_relaxed) == wanted) return *slot.form;
+  if (!slot.form) {
+    slot.form = std::make_unique<PackedForm>();
+    slot.form->k = use == Use::forward ? in_ : out_;
+    slot.form->n = use == Use::forward ? out_ : in_;
+    slot.form->is_bfloat16 = is_bfloat16;
+  }
+  Matrix stacked;  // (out, in)
+  MatrixView whole = parts_.front()->value();
+  if (parts_.size() > 1) {
+    stacked.resize(out_, in_);
+    Index row = 0;
+    for (const Parameter* part : parts_) {
+      stacked.middleRows(row, part->rows()) = part->value();
+      row += part->rows();
+    }
+    new (&whole) MatrixView(stacked.data(), out_, in_);
+  }
+  const Operand weight(whole);
+  kernel::pack(use == Use::forward ? weight.transposed() : weight, *slot.form);
+  slot.version.store(wanted, std::memory_order_release);
+  return *slot.form;
+}
+
+}  // namespace moelab::gemm
