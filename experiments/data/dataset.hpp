@@ -29,7 +29,7 @@ struct Batch {
 // What is known of a domain before any training.
 struct DomainStatistics {
   std::string name;
-  std::int64_t train_tokens = 0;
+  std::int64_t train_tokens = 0;  // 0: drawn without end
   std::int64_t eval_tokens = 0;
   // Entropy of single bytes in the held-out part: what a model that knows only the byte frequencies pays.
   // NaN where the data are not text.
