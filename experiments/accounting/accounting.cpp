@@ -1,0 +1,125 @@
+#include "experiments/accounting/accounting.hpp"
+
+#include "core/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace moelab {
+
+void ExactSum::add(std::int64_t size, Share share) {
+  auto part =
+      std::find_if(parts_.begin(), parts_.end(), [&](const Part& p) { return p.total == share.total; });
+  if (part == parts_.end()) part = parts_.insert(part, {share.total, 0});
+  std::int64_t term = 0;
+  const bool overflow = __builtin_mul_overflow(size, share.chosen, &term) ||
+                        __builtin_add_overflow(part->sum, term, &part->sum);
+  require(!overflow, "[accounting] a count does not fit into 64 bits");
+}
+
+std::int64_t ExactSum::value() const {
+  std::int64_t whole = 0;
+  double rest = 0;
+  for (const Part& p : parts_) {
+    whole += p.sum / p.total;
+    rest += static_cast<double>(p.sum % p.total) / static_cast<double>(p.total);
+  }
+  return whole + std::llround(rest);
+}
+
+Tally::Tally(Index context) : context_(context) {
+  require(context > 0, "[accounting] a context of {} positions is not positive", context);
+}
+
+Tally::Row& Tally::row(std::string_view group) {
+  const auto found = std::find(kModuleGroups.begin(), kModuleGroups.end(), group);
+  require(found != kModuleGroups.end(), "[accounting] there is no module group '{}'", group);
+  return rows_[static_cast<std::size_t>(found - kModuleGroups.begin())];
+}
+
+void Tally::parameters(std::string_view group, std::int64_t size, Index copies, Share active,
+                       TableRole role) {
+  Row& r = row(group);
+  r.params_total += size * copies;
+  r.params_active.add(size * copies, active);
+  if (role == TableRole::input_table) input_table_ += size * copies;
+  if (role == TableRole::position_table) position_table_ += size * copies;
+  if (role == TableRole::head) head_ += size * copies;
+}
+
+void Tally::product(std::string_view group, Index out, Index in, Index copies, Share rows) {
+  Row& r = row(group);
+  r.multiply_adds.add(out * in * copies, rows);
+  r.multiply_adds_if_all_active += out * in * copies;
+}
+
+void Tally::attention(Index score_width, Index value_width, bool causal, Index layers) {
+  const std::int64_t full = 2 * (score_width + value_width) * context_ * layers;
+  attention_full_ += full;
+  attention_causal_ += causal ? full / 2 : full;
+}
+
+Accounting Tally::finish() const {
+  Accounting a;
+  a.context = context_;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const Row& r = rows_[i];
+    const std::int64_t flops = 2 * r.multiply_adds.value();
+    const std::int64_t flops_if_all = 2 * r.multiply_adds_if_all_active;
+    const std::string_view group = kModuleGroups[i];
+    a.total += r.params_total;
+    a.active_all += r.params_active.value();
+    a.flops_forward_per_token += flops;
+    if (group == "experts") a.experts_routed_total = r.params_total;
+    if (group == "experts" || group == "shared_experts" || group == "dense_ffn") {
+      a.ffn_flops += flops;
+      a.ffn_flops_if_all_active += flops_if_all;
+    }
+    if (r.params_total == 0 && flops_if_all == 0) continue;
+    a.modules.push_back({std::string(group), r.params_total, r.params_active.value(), flops, flops_if_all});
+  }
+  a.active_without_input_embedding = a.active_all - (tied_ ? 0 : input_table_);
+  a.active_without_embeddings = a.active_all - input_table_ - position_table_ - head_;
+  if (attention_defined_) {
+    a.attention_flops_full = attention_full_;
+    a.attention_flops_causal = attention_causal_;
+  }
+  a.kv_cache_scalars_per_token = kv_cache_scalars_;
+  a.notes = notes_;
+  return a;
+}
+
+double Accounting::active_compute_ratio() const {
+  if (ffn_flops_if_all_active == 0) return 1;
+  return static_cast<double>(ffn_flops) / static_cast<double>(ffn_flops_if_all_active);
+}
+
+double Accounting::active_parameter_ratio() const {
+  return total == 0 ? 1 : static_cast<double>(active_all) / static_cast<double>(total);
+}
+
+const std::vector<std::pair<std::string, std::string>>& Accounting::conventions() {
+  static const std::vector<std::pair<std::string, std::string>> text{
+      {"flops",
+       "one multiply-add is 2 FLOPs; matrix products only, norms, softmax, biases and lookups are 0"},
+      {"flops_forward_per_token",
+       "2 x weights of the products that a token meets, head included, without "
+       "attention scores"},
+      {"attention_flops_per_token",
+       "2 x (score width + value width) x context a layer: the full square; "
+       "causal: half of it where a layer is causal; sliding windows not deducted"},
+      {"training", "3 x forward"},
+      {"active_all", "parameters that a token uses: the chosen experts, shared experts and everything else"},
+      {"active_without_input_embedding", "the same without the input table where it is not also the head"},
+      {"active_without_embeddings", "the same without embedding tables and head weight"},
+      {"active_compute_ratio",
+       "FLOPs of experts, shared experts and dense FFNs as routed / the same if every "
+       "expert ran on every token; routers not included"},
+      {"active_parameter_ratio", "active_all / total"},
+      {"training_memory", "float32 weights, gradients and the two moments of Adam: 16 bytes a parameter"},
+      {"kv_cache", "keys and values (under latent attention: the latent and the rotary key) in bfloat16"},
+  };
+  return text;
+}
+
+}  // namespace moelab

@@ -1,0 +1,25 @@
+// IBM Granite 3 MoE.
+#include "experiments/accounting/families/families.hpp"
+#include "experiments/accounting/parts.hpp"
+
+namespace moelab::families {
+
+void describe_granitemoe(HfConfig& c, Tally& tally) {
+  const DecoderShape s = read_decoder(c, {32000, 4096, 32, 32, {}, {}, false});
+  AttentionShape attention = s.attention();
+  attention.qkv_bias = attention.out_bias = c.flag("attention_bias", false);
+  MixtureShape m;
+  m.layers = s.layers;
+  m.d_model = s.d_model;
+  m.experts = c.integer("num_local_experts", 8);
+  m.chosen = c.integer("num_experts_per_tok", 2);
+  m.d_ff = c.integer("intermediate_size", 11008);
+  c.neutral({"attention_multiplier", "embedding_multiplier", "logits_scaling", "residual_multiplier"});
+  check_experts(c, m.experts, m.chosen);
+  add_attention(tally, attention);
+  add_mixture(tally, m);
+  add_norms(tally, s.d_model, 2 * s.layers + 1);
+  add_embedding_and_head(tally, s.vocab, s.d_model, s.tied);
+}
+
+}  // namespace moelab::families
