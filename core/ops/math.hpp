@@ -75,4 +75,35 @@ inline void for_entries(Index n, F f) {
   for (Index i = 0; i < n; ++i) f(i);
 }
 
+// f(0) + ... + f(n - 1), in interleaved partial sums that vectorise. The order depends on n alone.
+template <class F>
+inline Scalar sum_entries(Index n, F f) {
+  constexpr Index kLanes = 32;
+  Scalar lanes[kLanes] = {};
+  Index i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (Index l = 0; l < kLanes; ++l) lanes[l] += f(i + l);
+  }
+  for (Index l = 0; i < n; ++i, ++l) lanes[l] += f(i);
+  for (Index width = kLanes / 2; width > 0; width /= 2) {
+    for (Index l = 0; l < width; ++l) lanes[l] += lanes[l + width];
+  }
+  return lanes[0];
+}
+
+// The largest of n > 0 entries.
+inline Scalar largest_entry(const Scalar* x, Index n) {
+  constexpr Index kLanes = 32;
+  Scalar lanes[kLanes];
+  for (Index l = 0; l < kLanes; ++l) lanes[l] = x[0];
+  Index i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (Index l = 0; l < kLanes; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+  }
+  Scalar largest = lanes[0];
+  for (Index l = 1; l < kLanes; ++l) largest = lanes[l] > largest ? lanes[l] : largest;
+  for (; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
+  return largest;
+}
+
 }  // namespace moelab::math
