@@ -87,6 +87,8 @@ std::vector<std::string> find_files(const std::string& path) {
       }
       add_matches(glob.is_absolute() ? glob.root_path() : fs::path("."), names, 0, files);
     }
+    // Of a file that is found under several names, by links, one is kept.
+    for (std::string& file : files) file = fs::canonical(file).native();
   } catch (const fs::filesystem_error& error) {
     fail("[text] {}: cannot list {}: {}", path, error.path1().native(), error.code().message());
   }

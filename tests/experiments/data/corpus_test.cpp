@@ -86,6 +86,23 @@ TEST_CASE("All mistakes of a corpus file are told at once") {
   CHECK_THROWS_WITH(load_corpus(folder.path() / "none.yaml"), Contains("none.yaml"));
 }
 
+TEST_CASE("Every corpus file of the project is right and names the package of each domain") {
+  int num_files = 0;
+  for (const auto& entry : fs::directory_iterator(fs::path(MOELAB_SOURCE_DIR) / "configs" / "corpora")) {
+    CAPTURE(entry.path());
+    const CorpusFile corpus = load_corpus(entry.path());
+    CHECK(corpus.name == entry.path().stem());
+    CHECK_FALSE(corpus.description.empty());
+    for (const TextDomain& domain : corpus.domains) {
+      CAPTURE(domain.name);
+      CHECK_FALSE(domain.package.empty());
+      for (const std::string& path : domain.path) CHECK(fs::path(path).is_absolute());
+    }
+    ++num_files;
+  }
+  CHECK(num_files >= 3);
+}
+
 TEST_CASE("Mistakes in a data block") {
   CHECK(error_of("{kind: text, corpus: a.yaml}") == "no error");
   CHECK_THAT(error_of("{kind: text}"), Contains("domains"));

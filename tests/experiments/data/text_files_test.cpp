@@ -18,7 +18,8 @@ namespace {
 std::vector<std::string> found(const TemporaryFolder& folder, const std::string& path) {
   std::vector<std::string> names;
   for (const std::string& file : find_files((folder.path() / path).native())) {
-    names.push_back(std::filesystem::path(file).lexically_relative(folder.path()).native());
+    names.push_back(
+        std::filesystem::path(file).lexically_relative(std::filesystem::canonical(folder.path())).native());
   }
   return names;
 }
@@ -52,6 +53,13 @@ TEST_CASE("Files are found by path, folder and glob") {
   CHECK(found(folder, "nothing/*.txt").empty());
   CHECK(found(folder, "a.txt/*").empty());
   CHECK(find_files("").empty());
+}
+
+TEST_CASE("A file found under several names counts once") {
+  const TemporaryFolder folder;
+  folder.write("v1.2/a.txt", "text");
+  std::filesystem::create_directory_symlink("v1.2", folder.path() / "v1");
+  CHECK(found(folder, "v*/*.txt") == Names{"v1.2/a.txt"});
 }
 
 TEST_CASE("Links to folders do not lead in a circle") {
