@@ -61,13 +61,14 @@ struct Dataset {
 struct Group {
   // A child that is made only when it is written, so that many runs need not be in memory at once.
   struct Deferred {
-    std::string name;
+    std::string name;  // the group's own name is not looked at
     std::function<Group()> make;
   };
 
+  std::string name;  // empty at the root
   std::vector<Attribute> attributes;
   std::vector<Dataset> datasets;
-  std::vector<std::pair<std::string, Group>> groups;
+  std::vector<Group> groups;
   std::vector<Deferred> deferred;
 
   void attribute(std::string attribute_name, AttributeValue value);

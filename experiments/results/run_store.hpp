@@ -49,8 +49,4 @@ class RunStore {
   std::filesystem::path folder_;
 };
 
-// Writes a small text file whole: temporary, sync, rename.
-void write_text_file(const std::filesystem::path& path, const std::string& text);
-std::string read_text_file(const std::filesystem::path& path);
-
 }  // namespace moelab

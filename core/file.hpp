@@ -1,0 +1,21 @@
+// Files that are either the old or the new one, never half of it.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace moelab {
+
+// Writes the bytes to `<path>.tmp`, syncs, lets `verify` look at that file (it throws when it is not
+// content), renames it to `path` and syncs the folder. Error naming the path when anything fails: the old
+// file is then still there and the temporary is gone.
+void replace_file(const std::filesystem::path& path, std::span<const char> bytes,
+                  const std::function<void(const std::filesystem::path& temporary)>& verify = {});
+
+// All of a file. Error when it cannot be read.
+std::string read_file(const std::filesystem::path& path);
+
+}  // namespace moelab

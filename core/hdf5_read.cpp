@@ -1,0 +1,354 @@
+#include "core/error.hpp"
+#include "core/hdf5.hpp"
+#include "core/hdf5_handle.hpp"
+
+#include <array>
+
+namespace moelab::hdf5 {
+
+struct Reader::State {
+  std::filesystem::path path;
+  Handle file;
+};
+
+namespace {
+
+std::string object_name(const std::string& object) { return object.empty() ? "/" : object; }
+
+// Strings of a dataset or attribute through the reading function `read(type, buffer)`.
+template <class Read>
+std::vector<std::string> read_strings(hid_t file_type, hid_t space, std::size_t count,
+                                      const std::string& where, const Read& read) {
+  std::vector<std::string> strings(count);
+  if (check(H5Tis_variable_str(file_type), "read", where) > 0) {
+    const Handle type = string_type(H5Tget_cset(file_type));
+    std::vector<char*> pointers(count, nullptr);
+    check(read(type.get(), pointers.data()), "read", where);
+    for (std::size_t i = 0; i < count; ++i)
+      if (pointers[i]) strings[i] = pointers[i];
+    check(H5Dvlen_reclaim(type.get(), space, H5P_DEFAULT, pointers.data()), "read", where);
+    return strings;
+  }
+  const std::size_t width = H5Tget_size(file_type);
+  std::string buffer(width * count, '\0');
+  check(read(file_type, buffer.data()), "read", where);
+  for (std::size_t i = 0; i < count; ++i) {
+    strings[i] = buffer.substr(i * width, width);
+    const std::size_t end = strings[i].find('\0');
+    if (end != std::string::npos) strings[i].resize(end);
+  }
+  return strings;
+}
+
+struct Extent {
+  std::vector<std::size_t> shape;
+  std::size_t count = 1;
+};
+
+Extent extent_of(hid_t space, const std::string& where) {
+  Extent extent;
+  std::array<hsize_t, H5S_MAX_RANK> sizes{};
+  const int rank = check(H5Sget_simple_extent_dims(space, sizes.data(), nullptr), "read the shape of", where);
+  for (int axis = 0; axis < rank; ++axis) {
+    extent.shape.push_back(sizes[axis]);
+    extent.count *= sizes[axis];
+  }
+  return extent;
+}
+
+AttributeValue read_attribute(hid_t attribute, const std::string& where) {
+  const Handle type(H5Aget_type(attribute), H5Tclose, "read", where);
+  const Handle space(H5Aget_space(attribute), H5Sclose, "read", where);
+  const Extent extent = extent_of(space.get(), where);
+  const H5T_class_t type_class = H5Tget_class(type.get());
+  if (type_class == H5T_STRING) {
+    std::vector<std::string> strings =
+        read_strings(type.get(), space.get(), extent.count, where,
+                     [&](hid_t t, void* buffer) { return H5Aread(attribute, t, buffer); });
+    if (extent.shape.empty()) return strings[0];
+    return strings;
+  }
+  const auto numbers = [&]<class T>(T) {
+    std::vector<T> values(extent.count);
+    check(H5Aread(attribute, TypeOf<T>::memory(), values.data()), "read", where);
+    return values;
+  };
+  require(type_class == H5T_FLOAT || type_class == H5T_INTEGER, "[hdf5] {} is neither a number nor text",
+          where);
+  if (extent.shape.empty()) {
+    if (type_class == H5T_FLOAT) return numbers(double{})[0];
+    return numbers(std::int64_t{})[0];
+  }
+  if (type_class == H5T_FLOAT) return numbers(double{});
+  if (H5Tget_size(type.get()) == 1) return numbers(std::uint8_t{});
+  return numbers(std::int64_t{});
+}
+
+// What the library and write_file keep in attributes; it comes back in other fields or is made again.
+bool is_internal(const std::string& name) {
+  return name == "CLASS" || name == "NAME" || name == "REFERENCE_LIST" || name == "DIMENSION_LIST" ||
+         name == "_Netcdf4Dimid" || name == "_FillValue" || name == "units" || name == "long_name";
+}
+
+std::vector<Attribute> read_attributes(hid_t object, const std::string& where) {
+  H5O_info_t info;
+  check(H5Oget_info(object, &info), "read", where);
+  std::vector<Attribute> attributes;
+  for (hsize_t i = 0; i < info.num_attrs; ++i) {
+    // Files of others may not track the order of creation.
+    hid_t id = H5Aopen_by_idx(object, ".", H5_INDEX_CRT_ORDER, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
+    if (id < 0) id = H5Aopen_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
+    const Handle attribute(id, H5Aclose, "read an attribute of", where);
+    std::array<char, 256> name{};
+    check(H5Aget_name(attribute.get(), name.size(), name.data()), "read an attribute of", where);
+    if (!is_internal(name.data()))
+      attributes.push_back(
+          {name.data(), read_attribute(attribute.get(), std::string(name.data()) + " of " + where)});
+  }
+  return attributes;
+}
+
+herr_t first_scale_name(hid_t, unsigned, hid_t scale, void* data) {
+  std::array<char, 256> name{};
+  if (H5DSget_scale_name(scale, name.data(), name.size()) > 0) *static_cast<std::string*>(data) = name.data();
+  return 1;
+}
+
+std::vector<std::string> children(hid_t group, const std::string& where, H5O_type_t wanted) {
+  H5G_info_t info;
+  check(H5Gget_info(group, &info), "list", where);
+  std::vector<std::string> names;
+  for (hsize_t i = 0; i < info.nlinks; ++i) {
+    std::array<char, 512> name{};
+    H5_index_t order = H5_INDEX_CRT_ORDER;
+    if (H5Lget_name_by_idx(group, ".", order, H5_ITER_INC, i, name.data(), name.size(), H5P_DEFAULT) < 0) {
+      order = H5_INDEX_NAME;
+      check(H5Lget_name_by_idx(group, ".", order, H5_ITER_INC, i, name.data(), name.size(), H5P_DEFAULT),
+            "list", where);
+    }
+    H5O_info_t object;
+    check(H5Oget_info_by_idx(group, ".", order, H5_ITER_INC, i, &object, H5P_DEFAULT), "list", where);
+    if (object.type == wanted) names.emplace_back(name.data());
+  }
+  return names;
+}
+
+}  // namespace
+
+Reader::Reader(std::filesystem::path path) : state_(std::make_unique<State>()) {
+  const LibraryLock lock;
+  require(std::filesystem::exists(path), "[hdf5] there is no file {}", path.string());
+  state_->path = std::move(path);
+  const std::string file = state_->path.string();
+  require(std::filesystem::is_regular_file(state_->path), "[hdf5] {} is not a file", file);
+  state_->file = Handle(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose, "open", file);
+}
+
+Reader::~Reader() {
+  const LibraryLock lock;
+  state_.reset();
+}
+
+Reader::Reader(Reader&&) noexcept = default;
+Reader& Reader::operator=(Reader&& other) noexcept {
+  std::swap(state_, other.state_);
+  return *this;
+}
+
+const std::filesystem::path& Reader::path() const { return state_->path; }
+
+namespace {
+
+Handle open_group(hid_t file, const std::string& group, const std::string& where) {
+  return Handle(H5Gopen2(file, group.empty() ? "/" : group.c_str(), H5P_DEFAULT), H5Gclose, "open", where);
+}
+
+Handle open_dataset(hid_t file, const std::string& dataset, const std::string& where) {
+  return Handle(H5Dopen2(file, dataset.c_str(), H5P_DEFAULT), H5Dclose, "open", where);
+}
+
+std::string at(const std::filesystem::path& file, const std::string& object) {
+  return object_name(object) + " of " + file.string();
+}
+
+Extent dataset_extent(hid_t dataset, const std::string& where) {
+  const Handle space(H5Dget_space(dataset), H5Sclose, "read the shape of", where);
+  return extent_of(space.get(), where);
+}
+
+std::vector<std::string> dataset_strings(hid_t dataset, const std::string& where) {
+  const Handle type(H5Dget_type(dataset), H5Tclose, "read", where);
+  require(H5Tget_class(type.get()) == H5T_STRING, "[hdf5] {} is not text", where);
+  const Handle space(H5Dget_space(dataset), H5Sclose, "read", where);
+  return read_strings(
+      type.get(), space.get(), extent_of(space.get(), where).count, where,
+      [&](hid_t t, void* buffer) { return H5Dread(dataset, t, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer); });
+}
+
+void require_number(hid_t dataset, const std::string& where) {
+  const Handle type(H5Dget_type(dataset), H5Tclose, "read", where);
+  const H5T_class_t type_class = H5Tget_class(type.get());
+  require(type_class == H5T_FLOAT || type_class == H5T_INTEGER, "[hdf5] {} does not hold numbers", where);
+}
+
+template <class T>
+std::vector<T> dataset_values(hid_t dataset, const std::string& where) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return dataset_strings(dataset, where);
+  } else {
+    require_number(dataset, where);
+    std::vector<T> values(dataset_extent(dataset, where).count);
+    check(H5Dread(dataset, TypeOf<T>::memory(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read", where);
+    return values;
+  }
+}
+
+Values dataset_as_stored(hid_t dataset, const std::string& where) {
+  const Handle type(H5Dget_type(dataset), H5Tclose, "read", where);
+  const H5T_class_t type_class = H5Tget_class(type.get());
+  const std::size_t bytes = H5Tget_size(type.get());
+  if (type_class == H5T_STRING) return dataset_values<std::string>(dataset, where);
+  if (type_class == H5T_FLOAT && bytes == 4) return dataset_values<float>(dataset, where);
+  if (type_class == H5T_FLOAT) return dataset_values<double>(dataset, where);
+  if (bytes == 1) return dataset_values<std::uint8_t>(dataset, where);
+  if (bytes == 2) return dataset_values<std::int16_t>(dataset, where);
+  if (bytes == 4) return dataset_values<std::int32_t>(dataset, where);
+  return dataset_values<std::int64_t>(dataset, where);
+}
+
+std::optional<AttributeValue> attribute_of(hid_t object, const std::string& name, const std::string& where) {
+  if (check(H5Aexists(object, name.c_str()), "look for an attribute of", where) == 0) return std::nullopt;
+  const Handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose, "open", name + " of " + where);
+  return read_attribute(attribute.get(), name + " of " + where);
+}
+
+std::string text_attribute(hid_t object, const std::string& name, const std::string& where) {
+  const auto value = attribute_of(object, name, where);
+  return value && std::holds_alternative<std::string>(*value) ? std::get<std::string>(*value) : std::string();
+}
+
+}  // namespace
+
+bool Reader::has(const std::string& object) const {
+  const LibraryLock lock;
+  if (object.empty()) return true;
+  // Every step of the path is asked for; the library reports a missing parent as an error.
+  for (std::size_t end = object.find('/');; end = object.find('/', end + 1)) {
+    const std::string part = object.substr(0, end);
+    if (!part.empty() && H5Lexists(state_->file.get(), part.c_str(), H5P_DEFAULT) <= 0) return false;
+    if (end == std::string::npos) return true;
+  }
+}
+
+std::vector<std::string> Reader::groups(const std::string& group) const {
+  const LibraryLock lock;
+  const std::string where = at(state_->path, group);
+  return children(open_group(state_->file.get(), group, where).get(), where, H5O_TYPE_GROUP);
+}
+
+std::vector<std::string> Reader::datasets(const std::string& group) const {
+  const LibraryLock lock;
+  const std::string where = at(state_->path, group);
+  return children(open_group(state_->file.get(), group, where).get(), where, H5O_TYPE_DATASET);
+}
+
+std::vector<std::size_t> Reader::shape(const std::string& dataset) const {
+  const LibraryLock lock;
+  const std::string where = at(state_->path, dataset);
+  return dataset_extent(open_dataset(state_->file.get(), dataset, where).get(), where).shape;
+}
+
+template <class T>
+std::vector<T> Reader::read(const std::string& dataset) const {
+  const LibraryLock lock;
+  const std::string where = at(state_->path, dataset);
+  return dataset_values<T>(open_dataset(state_->file.get(), dataset, where).get(), where);
+}
+template std::vector<float> Reader::read(const std::string&) const;
+template std::vector<double> Reader::read(const std::string&) const;
+template std::vector<std::int16_t> Reader::read(const std::string&) const;
+template std::vector<std::int32_t> Reader::read(const std::string&) const;
+template std::vector<std::int64_t> Reader::read(const std::string&) const;
+template std::vector<std::uint8_t> Reader::read(const std::string&) const;
+template std::vector<std::string> Reader::read(const std::string&) const;
+
+template <class T>
+void Reader::read_into(const std::string& dataset, std::span<T> values) const {
+  const LibraryLock lock;
+  const std::string where = at(state_->path, dataset);
+  const Handle handle = open_dataset(state_->file.get(), dataset, where);
+  require_number(handle.get(), where);
+  const std::size_t count = dataset_extent(handle.get(), where).count;
+  require(count == values.size(), "[hdf5] {} holds {} values, {} are wanted", where, count, values.size());
+  check(H5Dread(handle.get(), TypeOf<T>::memory(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read",
+        where);
+}
+template void Reader::read_into(const std::string&, std::span<float>) const;
+template void Reader::read_into(const std::string&, std::span<double>) const;
+
+std::string Reader::text(const std::string& dataset) const {
+  std::vector<std::string> strings = read<std::string>(dataset);
+  require(strings.size() == 1, "[hdf5] {} holds {} strings, one is wanted", at(state_->path, dataset),
+          strings.size());
+  return std::move(strings[0]);
+}
+
+std::optional<AttributeValue> Reader::attribute(const std::string& object, const std::string& name) const {
+  const LibraryLock lock;
+  const std::string where = at(state_->path, object);
+  const Handle handle(H5Oopen(state_->file.get(), object_name(object).c_str(), H5P_DEFAULT), H5Oclose, "open",
+                      where);
+  return attribute_of(handle.get(), name, where);
+}
+
+Dataset Reader::dataset(const std::string& dataset) const {
+  const LibraryLock lock;
+  const std::string where = at(state_->path, dataset);
+  const Handle handle = open_dataset(state_->file.get(), dataset, where);
+  Dataset result;
+  result.name = dataset.substr(dataset.rfind('/') + 1);
+  result.values = dataset_as_stored(handle.get(), where);
+  result.shape = dataset_extent(handle.get(), where).shape;
+  if (check(H5DSis_scale(handle.get()), "read", where) > 0) {
+    result.dimensions = {result.name};
+  } else {
+    for (unsigned axis = 0; axis < result.shape.size(); ++axis) {
+      std::string name;
+      if (H5DSget_num_scales(handle.get(), axis) > 0)
+        check(H5DSiterate_scales(handle.get(), axis, nullptr, first_scale_name, &name), "read the scales of",
+              where);
+      result.dimensions.push_back(name);
+    }
+  }
+  result.meaning = {text_attribute(handle.get(), "units", where),
+                    text_attribute(handle.get(), "long_name", where)};
+  if (const auto fill = attribute_of(handle.get(), "_FillValue", where)) {
+    std::visit(
+        [&](const auto& v) {
+          using T = std::decay_t<decltype(v)>;
+          if constexpr (std::is_arithmetic_v<T>) {
+            result.fill = static_cast<double>(v);
+          } else if constexpr (!std::is_same_v<T, std::string> &&
+                               !std::is_same_v<T, std::vector<std::string>>) {
+            result.fill = static_cast<double>(v.at(0));
+          }
+        },
+        *fill);
+  }
+  result.attributes = read_attributes(handle.get(), where);
+  return result;
+}
+
+Group Reader::group(const std::string& group) const {
+  const LibraryLock lock;
+  const std::string where = at(state_->path, group);
+  const std::string prefix = group.empty() ? "" : group + "/";
+  Group result;
+  result.name = group.substr(group.rfind('/') + 1);
+  result.attributes = read_attributes(open_group(state_->file.get(), group, where).get(), where);
+  for (const std::string& name : datasets(group)) result.datasets.push_back(dataset(prefix + name));
+  for (const std::string& name : groups(group)) result.groups.push_back(this->group(prefix + name));
+  return result;
+}
+
+}  // namespace moelab::hdf5

@@ -1,0 +1,263 @@
+#include "core/hdf5.hpp"
+
+#include "core/error.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace moelab;
+
+namespace {
+
+hdf5::Group example(std::size_t steps) {
+  hdf5::Group root;
+  root.attribute("title", std::string("Größe"));
+  root.attribute("count", std::int64_t{7});
+  root.attribute("range", std::vector<double>{0.5, 1.5});
+  root.attribute("names", std::vector<std::string>{"a", "β"});
+  root.text("config", std::string(70000, 'x') + "\nend", "a long text");
+  hdf5::Group& train = root.group("runs").group("dense-s0");
+  std::vector<std::int64_t> step(steps);
+  std::vector<double> loss(steps);
+  std::vector<float> load(steps * 6);
+  for (std::size_t i = 0; i < steps; ++i) {
+    step[i] = static_cast<std::int64_t>(i) * 10 + 1;
+    loss[i] = 1.0 / 3.0 + static_cast<double>(i);
+  }
+  loss[0] = hdf5::kMissing;
+  for (std::size_t i = 0; i < load.size(); ++i) load[i] = static_cast<float>(i) * 0.1F;
+  train.series("step", "step", step, {"1", "step"});
+  train.series("loss", "step", loss, {"nat", "loss"});
+  train.array("load", {"step", "layer", "expert"}, {steps, 2, 3}, load, {"token", "load"});
+  train.series("name", "layer", std::vector<std::string>{"first", "zwölf"}, {"", "names"});
+  train.series("small", "layer", std::vector<std::int16_t>{-1, 300}, {"1", "i2"});
+  train.series("large", "layer", std::vector<std::int64_t>{-1, std::int64_t{1} << 53}, {"1", "i8"});
+  train.datasets.back().fill = -1;
+  train.series("status", "layer", std::vector<std::uint8_t>{0, 1}, {"", "status"});
+  const std::vector<std::string> meanings = {"bad", "good"};
+  hdf5::set_flags(train.datasets.back(), meanings);
+  return root;
+}
+
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("hdf5 round trip of every type, attribute and dimension", "[hdf5]") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.h5";
+  const hdf5::Group tree = example(2500);
+  hdf5::write_file(path, tree);
+  CHECK_FALSE(std::filesystem::exists(path.string() + ".tmp"));
+
+  const hdf5::Reader reader(path);
+  CHECK(std::get<std::string>(*reader.attribute("", "title")) == "Größe");
+  CHECK(std::get<std::int64_t>(*reader.attribute("", "count")) == 7);
+  CHECK(std::get<std::vector<double>>(*reader.attribute("", "range")) == std::vector<double>{0.5, 1.5});
+  CHECK(std::get<std::vector<std::string>>(*reader.attribute("", "names")) ==
+        std::vector<std::string>{"a", "β"});
+  CHECK_FALSE(reader.attribute("", "nothing"));
+  CHECK(reader.text("config").size() == 70004);
+  CHECK(reader.groups("runs") == std::vector<std::string>{"dense-s0"});
+  const std::string run = "runs/dense-s0/";
+  CHECK(reader.has("runs/dense-s0/loss"));
+  CHECK_FALSE(reader.has("runs/dense-s1/loss"));
+  CHECK(reader.shape(run + "load") == std::vector<std::size_t>{2500, 2, 3});
+  const hdf5::Group& expected = tree.groups[0].groups[0];
+  CHECK(same_bits(reader.read<double>(run + "loss"),
+                  std::get<std::vector<double>>(expected.find("loss")->values)));
+  CHECK(reader.read<float>(run + "load") == std::get<std::vector<float>>(expected.find("load")->values));
+  CHECK(reader.read<std::int64_t>(run + "step")[2499] == 24991);
+  CHECK(reader.read<std::string>(run + "name")[1] == "zwölf");
+  const hdf5::Dataset load = reader.dataset(run + "load");
+  CHECK(load.dimensions == std::vector<std::string>{"step", "layer", "expert"});
+  CHECK(load.meaning.units == "token");
+  CHECK(reader.read<std::int32_t>(run + "expert") == std::vector<std::int32_t>{0, 1, 2});
+  CHECK(reader.dataset(run + "large").fill == -1.0);
+  const hdf5::Dataset status = reader.dataset(run + "status");
+  CHECK(std::get<std::vector<std::uint8_t>>(status.attributes[0].value) == std::vector<std::uint8_t>{0, 1});
+  CHECK(std::get<std::string>(status.attributes[1].value) == "bad good");
+  std::vector<double> into(2500);
+  reader.read_into<double>(run + "loss", into);
+  CHECK(same_bits(into, reader.read<double>(run + "loss")));
+
+  SECTION("a tree that is read and written again is the same") {
+    const auto again = folder.path() / "b.h5";
+    const hdf5::Group first = reader.group();
+    hdf5::write_file(again, first);
+    const hdf5::Group second = hdf5::Reader(again).group();
+    CHECK(second.attributes.size() == 4);
+    const hdf5::Group& one = *first.find_group("runs")->find_group("dense-s0");
+    const hdf5::Group& two = *second.find_group("runs")->find_group("dense-s0");
+    REQUIRE(one.datasets.size() == expected.datasets.size() + 2);  // and the scales of layer and expert
+    REQUIRE(two.datasets.size() == one.datasets.size());
+    for (const hdf5::Dataset& d : one.datasets) {
+      INFO(d.name);
+      const hdf5::Dataset* other = two.find(d.name);
+      REQUIRE(other);
+      CHECK(other->dimensions == d.dimensions);
+      CHECK(other->fill == d.fill);
+      CHECK(other->attributes.size() == d.attributes.size());
+      CHECK(other->meaning.long_name == d.meaning.long_name);
+      CHECK(other->values.index() == d.values.index());
+      if (d.name != "name") {
+        const auto expected_values = reader.read<double>(run + d.name);
+        CHECK(same_bits(hdf5::Reader(again).read<double>(run + d.name), expected_values));
+      }
+    }
+  }
+}
+
+TEST_CASE("hdf5 objects that cannot be written are named", "[hdf5]") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.h5";
+  hdf5::Group root;
+  SECTION("shape") {
+    root.array("x", {"a", "b"}, {2, 3}, std::vector<float>(5), {"1", "x"});
+    REQUIRE_THROWS_WITH(hdf5::write_file(path, root), Contains("/x of") && Contains("6 values, 5 are given"));
+  }
+  SECTION("empty") {
+    root.series("x", "a", std::vector<float>{}, {"1", "x"});
+    REQUIRE_THROWS_WITH(hdf5::write_file(path, root), Contains("/x of") && Contains("empty"));
+  }
+  SECTION("one dimension of two lengths") {
+    root.series("x", "a", std::vector<float>(2), {"1", "x"});
+    root.series("y", "a", std::vector<float>(3), {"1", "y"});
+    REQUIRE_THROWS_WITH(hdf5::write_file(path, root), Contains("dimension a") && Contains("2 and 3"));
+  }
+  SECTION("a long attribute") {
+    root.attribute("config", std::string(60001, 'x'));
+    REQUIRE_THROWS_WITH(hdf5::write_file(path, root), Contains("attribute config") && Contains("60001"));
+    root.attributes[0].value = std::vector<double>(8184);
+    REQUIRE_THROWS_WITH(hdf5::write_file(path, root), Contains("attribute config") && Contains("8184"));
+  }
+  SECTION("the same name twice") {
+    root.series("x", "a", std::vector<float>(2), {"1", "x"});
+    root.group("x");
+    REQUIRE_THROWS_WITH(hdf5::write_file(path, root), Contains("two objects of the name 'x'"));
+  }
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("hdf5 errors name the file and the object", "[hdf5]") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.h5";
+  REQUIRE_THROWS_WITH(hdf5::Reader(path), Contains("there is no file") && Contains("a.h5"));
+  std::ofstream(path) << "not a file of that kind";
+  REQUIRE_THROWS_WITH(hdf5::Reader(path),
+                      Contains("cannot open") && Contains("a.h5") && Contains("signature"));
+  hdf5::write_file(path, example(3));
+  const hdf5::Reader reader(path);
+  REQUIRE_THROWS_WITH(reader.read<double>("runs/x"), Contains("runs/x of") && Contains("a.h5"));
+  REQUIRE_THROWS_WITH(reader.read<double>("config"),
+                      Contains("config of") && Contains("does not hold numbers"));
+  REQUIRE_THROWS_WITH(hdf5::write_file(folder.path() / "no" / "a.h5", example(3)), Contains("No such file"));
+}
+
+TEST_CASE("hdf5 threads may write and read at once", "[hdf5]") {
+  const TemporaryFolder folder;
+  std::vector<std::thread> threads;
+  std::vector<int> good(4, 0);
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 10; ++i) {
+        const auto path = folder.path() / (std::to_string(t) + ".h5");
+        hdf5::write_file(path, example(50 + static_cast<std::size_t>(i)));
+        const hdf5::Reader reader(path);
+        good[static_cast<std::size_t>(t)] +=
+            reader.read<double>("runs/dense-s0/loss").size() == 50U + static_cast<unsigned>(i);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(good == std::vector<int>(4, 10));
+}
+
+// Runs `body` in a child that may write files of at most `bytes`; returns its exit status, 99 for a signal.
+template <class Body>
+int exit_status_with_file_limit(rlim_t bytes, const Body& body) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{bytes, bytes};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    std::exit(body());  // through the library's own exit handler
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
+}
+
+TEST_CASE("hdf5 a disk that is full at any size leaves the old file and an error", "[hdf5]") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.h5";
+  hdf5::write_file(path, example(3));
+  const auto write_larger = [&] {
+    try {
+      hdf5::write_file(path, example(4000));
+    } catch (const Error& error) {
+      return std::string(error.what()).find("File too large") != std::string::npos ? 1 : 2;
+    }
+    return 0;
+  };
+  const rlim_t needed = [&] {
+    const auto other = folder.path() / "whole.h5";
+    hdf5::write_file(other, example(4000));
+    return std::filesystem::file_size(other);
+  }();
+  REQUIRE(needed > 60000);
+  for (rlim_t bytes = 0; bytes < needed; bytes += bytes < 4096 ? 512 : needed / 25) {
+    INFO("limit of " << bytes << " bytes");
+    REQUIRE(exit_status_with_file_limit(bytes, write_larger) == 1);
+    REQUIRE(hdf5::Reader(path).shape("runs/dense-s0/loss") == std::vector<std::size_t>{3});
+    REQUIRE_FALSE(std::filesystem::exists(path.string() + ".tmp"));
+  }
+  REQUIRE(exit_status_with_file_limit(needed - 1, write_larger) == 1);
+  REQUIRE(exit_status_with_file_limit(needed, write_larger) == 0);
+  CHECK(hdf5::Reader(path).shape("runs/dense-s0/loss") == std::vector<std::size_t>{4000});
+}
+
+ino_t inode(const std::filesystem::path& path) {
+  struct stat status {};
+  stat(path.c_str(), &status);
+  return status.st_ino;
+}
+
+TEST_CASE("hdf5 a writer killed at any moment leaves a readable file", "[hdf5]") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.h5";
+  hdf5::write_file(path, example(1));
+  std::size_t seen = 1;
+  for (int kill_number = 0; kill_number < 20; ++kill_number) {
+    std::fflush(nullptr);
+    const ino_t before = inode(path);
+    const pid_t child = fork();
+    if (child == 0) {
+      for (std::size_t steps = seen;; ++steps) hdf5::write_file(path, example(steps));
+    }
+    while (inode(path) == before) usleep(200);  // so that each child replaces the file at least once
+    usleep(static_cast<useconds_t>(kill_number * 1777));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    const hdf5::Reader reader(path);
+    const auto shape = reader.shape("runs/dense-s0/load");
+    CHECK(shape[0] >= seen);
+    CHECK(reader.read<float>("runs/dense-s0/load").size() == shape[0] * 6);
+    seen = shape[0];
+  }
+}
