@@ -26,6 +26,12 @@ void TextDomain::fields(FieldVisitor& v) {
      .min = 0,
      .min_exclusive = true});
   v("package", package, {.help = "Debian package that brings the files"});
+  v("document_bytes", document_bytes,
+    {.help = "Longer files are cut into documents of about this length, so that what is held out comes from "
+             "all over them",
+     .unit = "bytes",
+     .min = 1,
+     .when_absent = "a file is one document"});
   v.check(!name.empty() && name.find('/') == std::string::npos, "name",
           "a domain needs a name without a slash");
   v.check(!path.empty() && std::none_of(path.begin(), path.end(), [](const auto& p) { return p.empty(); }),

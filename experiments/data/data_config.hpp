@@ -5,6 +5,7 @@
 #include "core/tensor.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct TextDomain {
   std::vector<std::string> path;  // relative to the folder of the file that it stands in
   double weight = 1.0;
   std::string package;  // empty: none
+  std::optional<Index> document_bytes = {};
   void fields(FieldVisitor& v);
 };
 

@@ -22,6 +22,20 @@ std::size_t split_point(std::string_view text, double eval_fraction) {
   return split;
 }
 
+// Cuts a file at ends of lines into pieces of `length` bytes or a little more; the last has half of that at
+// least.
+std::vector<std::string_view> cut_into_documents(std::string_view file, std::optional<Index> length) {
+  std::vector<std::string_view> documents;
+  while (length && file.size() > static_cast<std::size_t>(*length)) {
+    const std::size_t end = file.find('\n', static_cast<std::size_t>(*length) - 1);
+    if (end == std::string_view::npos || file.size() - end - 1 < static_cast<std::size_t>(*length) / 2) break;
+    documents.push_back(file.substr(0, end + 1));
+    file.remove_prefix(end + 1);
+  }
+  documents.push_back(file);
+  return documents;
+}
+
 void append_document(std::string& stream, std::string_view document) {
   if (document.empty()) return;
   stream += document;
@@ -68,14 +82,16 @@ TextDataset::Domain TextDataset::read_domain(const TextDomain& config) const {
     const std::vector<std::string> files = find_files(path);
     if (files.empty()) throw Error(MissingData{config.name, path, config.package}.message());
     for (const std::string& file : files) {
-      const std::string document = read_text_file(file);
-      require(document.find('\0') == std::string::npos,
+      const std::string text = read_text_file(file);
+      require(text.find('\0') == std::string::npos,
               "[text] {} (domain {}) is not text: it holds a zero byte. A glob such as /folder/**/*.txt "
               "picks files",
               file, config.name);
-      const std::size_t split = split_point(document, eval_fraction_);
-      append_document(train, std::string_view(document).substr(0, split));
-      append_document(eval, std::string_view(document).substr(split));
+      for (const std::string_view document : cut_into_documents(text, config.document_bytes)) {
+        const std::size_t split = split_point(document, eval_fraction_);
+        append_document(train, document.substr(0, split));
+        append_document(eval, document.substr(split));
+      }
     }
   }
   const auto tokens_of = [this](const std::string& text) {

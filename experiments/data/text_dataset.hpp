@@ -14,11 +14,11 @@
 
 namespace moelab {
 
-// Every file is a document. The last `eval_fraction` of each is held out. The two parts of all documents of a
-// domain, in the order of their names, make two streams in which a zero byte ends each document. A sequence
-// is a window of seq_len + 1 tokens: inputs are its first seq_len tokens, targets its last. Training windows
-// start at multiples of seq_len plus an offset drawn for each epoch; held-out windows do not overlap in what
-// they predict.
+// Every file is a document, or several (`document_bytes`). The last `eval_fraction` of each is held out. The
+// two parts of all documents of a domain, in the order of their names, make two streams in which a zero byte
+// ends each document. A sequence is a window of seq_len + 1 tokens: inputs are its first seq_len tokens,
+// targets its last. Training windows start at multiples of seq_len plus an offset drawn for each epoch;
+// held-out windows do not overlap in what they predict.
 class TextDataset final : public Dataset {
  public:
   // Reads all files of a resolved config (see resolve_data). Error for a file that is missing or binary, and

@@ -142,6 +142,25 @@ TEST_CASE("A held-out part starts with a whole character") {
   CHECK(statistics.eval_tokens == 51);
 }
 
+TEST_CASE("A long file can be cut into documents, each with a held-out end") {
+  const TemporaryFolder folder;
+  DataConfig config;
+  config.text.seq_len = 4;
+  config.text.eval_fraction = 0.2;
+  // Ten lines of ten bytes each, the line's number repeated.
+  std::string text;
+  for (char digit = '0'; digit <= '9'; ++digit) text += std::string(9, digit) + '\n';
+  config.text.domains = {{"digits", {folder.write("a", text)}, 1.0, "", 25}};
+  // Documents end with the first line that ends at byte 25 or later: 30, 30 and 40 bytes, for the last ten
+  // are fewer than half of 25. A fifth of each is held out.
+  const auto data = make_dataset(config);
+  CHECK(data->statistics()[0].train_tokens == 24 + 24 + 32 + 3);
+  CHECK(data->statistics()[0].eval_tokens == 6 + 6 + 8 + 3);
+  const Batch batch = data->eval_batch(0, data->num_eval_sequences());
+  std::set<std::int32_t> seen(batch.targets.begin(), batch.targets.end());
+  CHECK(seen == std::set<std::int32_t>{0, '\n', '2', '5', '9'});
+}
+
 TEST_CASE("Order-0 entropy") {
   CHECK(order0_entropy("aaaa") == 0.0);
   CHECK(std::abs(order0_entropy("abab") - 1.0) < 1e-12);
