@@ -8,6 +8,7 @@
 namespace moelab {
 
 struct BuildInfo {
+  std::string version;         // of this program
   std::string compiler;        // "g++ 12.2.0"
   std::string compiler_flags;  // as given to the compiler
   std::string build_type;      // Release, Debug, ...
