@@ -15,6 +15,7 @@ namespace {
 // without a table, masks (sliding windows are not deducted), losses, generation, storage, bookkeeping.
 const std::set<std::string, std::less<>>& neutral_everywhere() {
   static const std::set<std::string, std::less<>> keys{"_attn_implementation",
+                                                       "_attn_implementation_autoset",
                                                        "_commit_hash",
                                                        "_experts_implementation",
                                                        "_flash_attn_2_enabled",

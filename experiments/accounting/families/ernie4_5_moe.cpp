@@ -25,6 +25,7 @@ void describe_ernie4_5_moe(HfConfig& c, Tally& tally) {
   if (interval == 0) c.error("moe_layer_interval = 0: a positive number is wanted");
   m.layers =
       count_layers(s.layers, [&](Index i) { return (i + 1) % interval == 0 && i >= first && i <= last; });
+  c.only("use_rmsnorm", true);
   c.neutral({"compression_ratio", "moe_capacity", "moe_gate", "moe_norm_min", "moe_use_aux_free"});
   if (c.integer("num_nextn_predict_layers", 0) > 0)
     tally.note("multi-token-prediction layers are not counted");
