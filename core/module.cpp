@@ -72,6 +72,7 @@ MatrixView Parameter::grad() const {
 }
 
 std::string Visitor::path_of(std::string_view name) const {
+  if (name.empty()) return path_;
   return path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name);
 }
 

@@ -75,14 +75,15 @@ struct Share {
 // expert's products say one row a token; the layer that runs it on a share of the tokens scales them by the
 // `active` share of Visitor::module.
 struct ProductCount {
-  Share rows_per_token;
+  Share rows_per_token = {};
   Index out = 0;
   Index in = 0;
 };
 
 class Module;
 
-// Walks a module tree. The name of a thing is the path of the modules it lies in, joined with dots.
+// Walks a module tree. The path of a thing is the names of the modules it lies in and its own, joined with
+// dots. A thing with an empty name has the path of its module.
 class Visitor {
  public:
   // `context`: positions of the sequences that the accounting is about. Matters where work is shared out over
