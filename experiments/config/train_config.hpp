@@ -2,8 +2,6 @@
 #pragma once
 
 #include "core/fields.hpp"
-#include "core/optim.hpp"
-#include "core/schedule.hpp"
 #include "core/tensor.hpp"
 
 #include <optional>
@@ -11,6 +9,26 @@
 #include <vector>
 
 namespace moelab {
+
+struct OptimizerConfig {
+  std::string kind = "adamw";  // adamw | sgd
+  double lr = 1e-3;
+  double weight_decay = 0.1;
+  std::vector<double> betas = {0.9, 0.95};  // adamw
+  double eps = 1e-8;                        // adamw
+  double momentum = 0.0;                    // sgd
+  void fields(FieldVisitor& v);
+};
+
+// The learning rate as a function of the tokens seen: linear warm-up from 0, then `kind` down to
+// lr * min_lr_ratio at the end of training.
+struct ScheduleConfig {
+  std::string kind = "cosine";  // cosine | linear | constant | wsd
+  Index warmup_tokens = 0;
+  double min_lr_ratio = 0.1;  // cosine, linear, wsd
+  Index decay_tokens = 0;     // wsd: length of the final linear decay
+  void fields(FieldVisitor& v);
+};
 
 struct CheckpointConfig {
   Index every_tokens = 0;
