@@ -58,25 +58,35 @@ void Diagnostics::warning(const Mark& where, std::string message, std::string he
   add({where, false, std::move(message), std::move(help)});
 }
 
-void Diagnostics::add(Entry entry) {
-  const bool known = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) {
+bool Diagnostics::has(const Entry& entry) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) {
     return e.where.source == entry.where.source && e.where.line == entry.where.line &&
            e.where.column == entry.where.column && e.message == entry.message;
   });
-  if (known) return;
+}
+
+void Diagnostics::add(Entry entry) {
+  if (has(entry)) return;
   if (entry.is_error) ++num_errors_;
   entries_.push_back(std::move(entry));
+}
+
+void Diagnostics::merge(const Diagnostics& other, const Diagnostics& base, const std::string& note) {
+  for (Entry entry : other.entries_) {
+    if (!base.has(entry)) entry.note = note;
+    add(std::move(entry));
+  }
 }
 
 std::string Diagnostics::render(const Entry& entry) {
   const Mark& where = entry.where;
   const char* severity = entry.is_error ? "error" : "warning";
+  const std::string message = entry.message + (entry.note.empty() ? "" : " (" + entry.note + ")");
   std::string out;
   if (where.source == nullptr) {
-    out = fmt::format("{}: {}\n", severity, entry.message);
+    out = fmt::format("{}: {}\n", severity, message);
   } else {
-    out = fmt::format("{}:{}:{}: {}: {}\n", where.source->name, where.line, where.column, severity,
-                      entry.message);
+    out = fmt::format("{}:{}:{}: {}: {}\n", where.source->name, where.line, where.column, severity, message);
     const std::string_view line = where.source->line(where.line);
     if (!line.empty()) {
       out += fmt::format("{:>5} | {}\n      | {}\n", where.line, line, marker(line, where.column));

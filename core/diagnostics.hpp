@@ -30,6 +30,10 @@ class Diagnostics {
   void error(const Mark& where, std::string message, std::string help = {});
   void warning(const Mark& where, std::string message, std::string help = {});
 
+  // Takes over what `other` found. Errors that are not in `base` too get `note` behind the message: a run
+  // says which variant it belongs to where the file as such is not to blame.
+  void merge(const Diagnostics& other, const Diagnostics& base, const std::string& note);
+
   std::size_t num_errors() const { return num_errors_; }
   // Warnings only, each rendered.
   std::vector<std::string> warnings() const;
@@ -48,7 +52,9 @@ class Diagnostics {
     bool is_error;
     std::string message;
     std::string help;
+    std::string note = {};
   };
+  bool has(const Entry& entry) const;
   void add(Entry entry);
   static std::string render(const Entry& entry);
   std::vector<Entry> entries_;

@@ -51,6 +51,15 @@ bool Node::operator==(const Node& other) const {
          std::equal(entries.begin(), entries.end(), other.entries.begin(), other.entries.end(), same_entry);
 }
 
+void set_marks(Node& node, const Mark& mark) {
+  node.mark = mark;
+  for (Node& item : node.items) set_marks(item, mark);
+  for (Node::Entry& entry : node.entries) {
+    entry.key_mark = mark;
+    set_marks(entry.value, mark);
+  }
+}
+
 std::string describe(const Node& node) {
   switch (node.kind) {
     case Node::Kind::null:

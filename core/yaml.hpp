@@ -53,6 +53,9 @@ struct Node::Entry {
   Node value;
 };
 
+// Places the whole value, keys included, at one mark.
+void set_marks(Node& node, const Mark& mark);
+
 // What a scalar of this text is called in messages: "`fast`", "a list", ...
 std::string describe(const Node& node);
 

@@ -1,0 +1,85 @@
+#include "experiments/config/experiment_file.hpp"
+
+#include <fmt/format.h>
+
+namespace moelab {
+
+namespace {
+
+void leading_fields(FieldVisitor& v, ExperimentFile& f) {
+  v("version", f.version, {.help = "Version of this format", .min = 1, .max = 1, .required = true});
+  v("name", f.name,
+    {.help = "Name of the experiment and of its folder of results; the file's name if left out"});
+  v("description", f.description, {.help = "The question that it asks"});
+  v("seeds", f.seeds, {.help = "Every variant is run with each seed", .min = 0});
+}
+
+void trailing_fields(FieldVisitor& v, ExperimentFile& f) {
+  v("variants", f.variants,
+    {.help =
+         "What is compared: a patch on the blocks above for each name; `extends` another, or be the dense "
+         "`twin_of` one with the same `match`"});
+  v("sweep", f.sweep, {.help = "Values to try, for every variant"});
+  v("compare", f.compare, {.help = "How the variants are compared"});
+}
+
+}  // namespace
+
+const std::vector<std::string>& run_blocks() {
+  static const std::vector<std::string> names = {"data", "model", "train", "eval", "log"};
+  return names;
+}
+
+void SweepConfig::fields(FieldVisitor& v) {
+  v("grid", grid, {.help = "Dotted key: list of values; every combination is run; `only:` names variants"});
+  v("zip", zip,
+    {.help = "Dotted key: list of values; the lists are gone through together; `only:` names variants"});
+  v("list", list, {.help = "Patches, one a point; `only:` in one names variants"});
+}
+
+void CompareConfig::fields(FieldVisitor& v) {
+  v("baseline", baseline, {.help = "The variant that others are compared with", .when_absent = "the first"});
+  v("metric", metric, {.help = "What is compared, at the end of training"});
+  v("match", match,
+    {.help = "What the variants should have in common",
+     .choices = {"active_flops", "active_params", "total_params", "none"}});
+  v("tolerance", tolerance, {.help = "Relative difference of `match` that is not remarked on", .min = 0});
+  v("confidence", confidence,
+    {.help = "Of the intervals", .min = 0, .max = 1, .min_exclusive = true, .max_exclusive = true});
+}
+
+void ExperimentFile::fields(FieldVisitor& v) {
+  leading_fields(v, *this);
+  v("data", data, {.help = "What is learned from", .required = true});
+  v("model", model, {.help = "The model", .required = true});
+  v("train", train, {.help = "The recipe", .required = true});
+  v("eval", eval, {.help = "When held-out data are read"});
+  v("log", log, {.help = "What is recorded"});
+  trailing_fields(v, *this);
+}
+
+void WholeFile::fields(FieldVisitor& v) {
+  leading_fields(v, file);
+  run.fields(v);
+  trailing_fields(v, file);
+}
+
+void RunConfig::fields(FieldVisitor& v) {
+  v("data", data, {.help = "What is learned from", .required = true});
+  v("model", model, {.help = "The model", .required = true});
+  v("train", train, {.help = "The recipe", .required = true});
+  v("eval", eval, {.help = "When held-out data are read"});
+  v("log", log, {.help = "What is recorded"});
+
+  const bool is_tokens = data.kind == "text";
+  const Index seq_len = is_tokens ? data.text.seq_len : data.synthetic.seq_len;
+  v.check((model.kind == "ffn") != is_tokens, "model.kind",
+          fmt::format("a model of kind {} cannot learn from data of kind {}", model.kind, data.kind));
+  v.check(seq_len > 0 && train.batch_tokens % seq_len == 0, "train.batch_tokens",
+          fmt::format("{} is not a whole number of sequences of {} tokens", train.batch_tokens, seq_len));
+  const Index micro = train.micro_batch_tokens.value_or(train.batch_tokens);
+  v.check(seq_len > 0 && micro % seq_len == 0, "train.micro_batch_tokens",
+          fmt::format("{} is not a whole number of sequences of {} tokens", micro, seq_len));
+}
+
+}  // namespace moelab

@@ -1,0 +1,280 @@
+#include "core/error.hpp"
+#include "core/fields_reader.hpp"
+#include "core/fields_writer.hpp"
+#include "core/suggest.hpp"
+#include "experiments/config/advice.hpp"
+#include "experiments/config/experiment_file.hpp"
+#include "experiments/config/interpolate.hpp"
+#include "experiments/config/patch.hpp"
+#include "experiments/data/corpus.hpp"
+#include "experiments/data/missing_data.hpp"
+
+#include <algorithm>
+
+namespace moelab {
+
+using yaml::Node;
+
+namespace {
+
+constexpr std::size_t kMaxRuns = 10'000;
+
+const ReaderOptions& reader_options() {
+  static const ReaderOptions options{advise_on_key};
+  return options;
+}
+
+// The blocks of a run out of the tree of a whole file.
+Node run_tree(const Node& root) {
+  Node tree = Node::mapping();
+  tree.mark = root.mark;
+  for (const std::string& block : run_blocks()) {
+    if (const Node::Entry* entry = root.find_entry(block)) tree.entries.push_back(*entry);
+  }
+  return tree;
+}
+
+// With every default written out. Errors are told elsewhere.
+Node resolve_tree(const Node& tree) {
+  Diagnostics untold;
+  Node copy = run_tree(tree);
+  interpolate(copy, untold);
+  RunConfig config;
+  read_fields(copy, config, untold, reader_options());
+  return write_fields(config);
+}
+
+// Where a path of a domain stands in the file; the closest thing where it stands elsewhere.
+Mark mark_of_domain(const Node& tree, const std::string& name) {
+  const Node* data = tree.find("data");
+  if (data == nullptr) return tree.mark;
+  if (const Node* domains = data->find("domains")) {
+    for (const Node& domain : domains->items) {
+      const Node* its_name = domain.find("name");
+      if (its_name == nullptr || its_name->text != name) continue;
+      const Node* path = domain.find("path");
+      return path == nullptr ? domain.mark : path->mark;
+    }
+  }
+  const Node* corpus = data->find("corpus");
+  return corpus == nullptr ? data->mark : corpus->mark;
+}
+
+class Loader {
+ public:
+  Loader(const std::filesystem::path& file, const LoadOptions& options) : options_(options) {
+    source_ = yaml::read_source(file.string());
+    experiment_.file = file;
+    experiment_.source = source_->text;
+    experiment_.overrides = options.overrides;
+  }
+
+  Experiment load() {
+    root_ = yaml::parse(source_->text, source_, diagnostics_);
+    diagnostics_.throw_if_errors();  // what is below would only be misled
+    if (root_.is_null()) {
+      diagnostics_.error({source_, 1, 1}, "the experiment is empty",
+                         "it needs at least `version`, `data`, `model` and `train`; `moelab new` writes one");
+      diagnostics_.throw_if_errors();
+    }
+    apply_overrides();
+    read_file();
+    make_runs();
+    diagnostics_.throw_if_errors();
+    experiment_.warnings = diagnostics_.warnings();
+    return std::move(experiment_);
+  }
+
+ private:
+  void apply_overrides() {
+    int number = 0;
+    for (const std::string& text : options_.overrides) {
+      const Node patch = parse_override(text, ++number, diagnostics_);
+      if (root_.is_mapping()) apply_patch(root_, patch, resolve_tree);
+    }
+  }
+
+  void read_file() {
+    // Blocks are interpolated run by run; what stands around them, here.
+    Node around = root_;
+    for (const std::string& block : run_blocks()) {
+      if (Node* node = around.find(block)) *node = Node();
+    }
+    Node interpolated = root_;
+    Diagnostics untold;
+    interpolate(interpolated, untold);
+    for (const char* key : {"version", "name", "description", "seeds", "compare"}) {
+      Node* node = around.find(key);
+      if (node != nullptr) *node = *interpolated.find(key);
+    }
+    read_fields(around, file_, diagnostics_, reader_options());
+
+    variants_ = read_variants(file_.variants, diagnostics_);
+    blocks_ = read_sweep(file_.sweep, variants_, diagnostics_);
+    experiment_.name = file_.name.empty() ? experiment_.file.stem().string() : file_.name;
+    experiment_.description = file_.description;
+    experiment_.seeds = file_.seeds;
+    experiment_.compare = file_.compare;
+    for (const VariantPatch& variant : variants_) experiment_.variants.push_back(variant.name);
+    check_around();
+  }
+
+  void check_around() {
+    const auto mark_of = [&](const char* path) {
+      const Node* node = find_path(root_, path);
+      return node == nullptr ? root_.mark : node->mark;
+    };
+    if (experiment_.name.find('/') != std::string::npos || experiment_.name.starts_with('.')) {
+      diagnostics_.error(mark_of("name"), fmt::format("name: `{}` cannot name a folder", experiment_.name));
+    }
+    std::vector<std::int64_t> seeds = file_.seeds;
+    std::sort(seeds.begin(), seeds.end());
+    if (seeds.empty()) diagnostics_.error(mark_of("seeds"), "seeds: at least one seed is needed");
+    if (std::adjacent_find(seeds.begin(), seeds.end()) != seeds.end()) {
+      diagnostics_.error(mark_of("seeds"), "seeds: a seed stands twice");
+    }
+    const std::vector<std::string>& names = experiment_.variants;
+    const std::string baseline = file_.compare.baseline.value_or(names.empty() ? "" : names.front());
+    if (!names.empty() && std::find(names.begin(), names.end(), baseline) == names.end()) {
+      const std::string near = nearest(baseline, names);
+      diagnostics_.error(mark_of("compare.baseline"),
+                         fmt::format("compare.baseline: `{}` is not a variant", baseline),
+                         near.empty() ? "known: " + list_of(names) : fmt::format("did you mean `{}`?", near));
+    }
+  }
+
+  // The patched and interpolated tree of a variant at a point.
+  Node tree_of(const VariantPatch& variant, const std::vector<const SweepSetting*>& point,
+               Diagnostics& told) {
+    Node root = root_;
+    for (const Node& patch : variant.patches) apply_patch(root, patch, resolve_tree);
+    for (const SweepSetting* setting : point) apply_patch(root, setting->patch, resolve_tree);
+    interpolate(root, told);
+    return run_tree(root);
+  }
+
+  RunConfig read_run(const VariantPatch& variant, const std::vector<const SweepSetting*>& point,
+                     Diagnostics& told) {
+    const Node tree = tree_of(variant, point, told);
+    RunConfig config;
+    read_fields(tree, config, told, reader_options());
+    if (told.num_errors() == 0) find_data(tree, config, told);
+    return config;
+  }
+
+  void find_data(const Node& tree, RunConfig& config, Diagnostics& told) {
+    const std::filesystem::path folder = std::filesystem::absolute(experiment_.file).parent_path();
+    try {
+      resolve_data(config.data, folder);
+    } catch (const Error& e) {
+      const Node* corpus = find_path(tree, "data.corpus");
+      told.error(corpus == nullptr ? tree.mark : corpus->mark, "data.corpus: the corpus file is in error",
+                 e.what());
+      return;
+    }
+    for (const MissingData& missing : missing_data(config.data)) {
+      told.error(mark_of_domain(tree, missing.domain), missing.message());
+    }
+  }
+
+  void make_runs() {
+    Diagnostics base;
+    if (variants_.size() > 1 || !variants_.front().patches.empty()) {
+      VariantPatch unpatched;
+      read_run(unpatched, {}, base);
+    }
+    for (const VariantPatch& variant : variants_) {
+      for (const std::vector<const SweepSetting*>& point : points_of(blocks_, variant.name)) {
+        Diagnostics told;
+        RunConfig config = read_run(variant, point, told);
+        const bool ready =
+            told.num_errors() == 0 && (variant.twin_of.empty() || solve_twin(variant, point, config, told));
+        diagnostics_.merge(told, base,
+                           variant.name == "base" ? "" : fmt::format("in variant {}", variant.name));
+        if (ready && diagnostics_.num_errors() == 0) add_runs(variant, point, config);
+        if (experiment_.runs.size() > kMaxRuns) {
+          diagnostics_.error(root_.mark, fmt::format("the experiment has more than {} runs", kMaxRuns));
+          return;
+        }
+      }
+    }
+  }
+
+  bool solve_twin(const VariantPatch& variant, const std::vector<const SweepSetting*>& point,
+                  RunConfig& config, Diagnostics& told) {
+    const auto target = std::find_if(variants_.begin(), variants_.end(),
+                                     [&](const VariantPatch& v) { return v.name == variant.twin_of; });
+    Diagnostics of_target;
+    const RunConfig target_config = read_run(*target, point, of_target);
+    if (of_target.num_errors() > 0) return false;  // told where the target is read
+    if (config.model.ffn.kind != "dense") {
+      told.error(variant.twin_mark,
+                 fmt::format("`{}` is a dense twin, but its model.ffn is of kind {}", variant.name,
+                             config.model.ffn.kind),
+                 "give it `model.ffn: {kind: dense, ...}`");
+      return false;
+    }
+    try {
+      require(options_.solve_twin != nullptr, "the width of a twin cannot be solved for here");
+      options_.solve_twin(config, target_config, variant.match);
+    } catch (const Error& e) {
+      told.error(variant.twin_mark, fmt::format("twin_of {}: {}", variant.twin_of, e.what()));
+      return false;
+    }
+    return true;
+  }
+
+  void add_runs(const VariantPatch& variant, const std::vector<const SweepSetting*>& point,
+                RunConfig& config) {
+    const std::optional<Index> index = point_index(point);
+    const std::string resolved = yaml::emit(write_fields(config));
+    for (const std::int64_t seed : file_.seeds) {
+      std::string name = fmt::format("{}-s{}", variant.name, seed);
+      if (index) name += fmt::format("-p{}", *index);
+      experiment_.runs.push_back({std::move(name), variant.name, seed, index, config, resolved});
+    }
+  }
+
+  // The number of a point among those that are different.
+  std::optional<Index> point_index(const std::vector<const SweepSetting*>& settings) {
+    if (settings.empty()) return std::nullopt;
+    SweepPoint point;
+    for (const SweepSetting* setting : settings) {
+      point.settings.insert(point.settings.end(), setting->entries.begin(), setting->entries.end());
+    }
+    std::vector<SweepPoint>& points = experiment_.points;
+    const auto known = std::find_if(points.begin(), points.end(),
+                                    [&](const SweepPoint& p) { return p.settings == point.settings; });
+    const Index index = known - points.begin();
+    if (known == points.end()) points.push_back(std::move(point));
+    return index;
+  }
+
+  const LoadOptions& options_;
+  std::shared_ptr<const Source> source_;
+  Diagnostics diagnostics_;
+  Node root_;
+  ExperimentFile file_;
+  std::vector<VariantPatch> variants_;
+  std::vector<SweepBlock> blocks_;
+  Experiment experiment_;
+};
+
+}  // namespace
+
+Experiment load_experiment(const std::filesystem::path& file, const LoadOptions& options) {
+  return Loader(file, options).load();
+}
+
+RunConfig read_run_config(const std::filesystem::path& file) {
+  Diagnostics diagnostics;
+  const auto source = yaml::read_source(file.string());
+  const Node tree = yaml::parse(source->text, source, diagnostics);
+  diagnostics.throw_if_errors();
+  RunConfig config;
+  read_fields(tree, config, diagnostics, reader_options());
+  diagnostics.throw_if_errors();
+  return config;
+}
+
+}  // namespace moelab

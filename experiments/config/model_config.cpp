@@ -1,0 +1,96 @@
+#include "experiments/config/model_config.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moelab {
+
+namespace {
+
+FieldInfo probability(std::string help) {
+  return {.help = std::move(help), .min = 0, .max = 1, .max_exclusive = true};
+}
+
+void attention_fields(FieldVisitor& v, ModelConfig& c) {
+  v("num_heads", c.num_heads, {.help = "Attention heads; they share d_model evenly", .min = 1});
+  v("num_kv_heads", c.num_kv_heads,
+    {.help = "Key-value heads; fewer than num_heads: grouped-query attention",
+     .min = 1,
+     .when_absent = "num_heads"});
+  v("attention_bias", c.attention_bias, {.help = "Bias on the maps of attention"});
+  v("norm", c.norm, {.help = "Normalisation: RMSNorm or LayerNorm", .choices = {"rms", "layer"}});
+  v("norm_position", c.norm_position,
+    {.help =
+         "Before each sub-layer, with a final norm, or after its residual sum as in the original Transformer",
+     .choices = {"pre", "post"}});
+  v("norm_eps", c.norm_eps, {.help = "Epsilon of the norms", .min = 0, .min_exclusive = true});
+  if (c.norm == "layer") {
+    v("epsilon_outside", c.epsilon_outside,
+      {.help = "Divide by the standard deviation + eps instead of sqrt(variance + eps)"});
+  }
+  v("position", c.position,
+    {.help = "How positions are told apart", .choices = {"rope", "learned", "sinusoidal", "none"}});
+  v("rope_theta", c.rope_theta, {.help = "Base of the RoPE wavelengths", .min = 1});
+  v("tie_embeddings", c.tie_embeddings, {.help = "The output head uses the embedding matrix"});
+
+  v.check(c.num_heads >= 1 && c.d_model % c.num_heads == 0, "d_model",
+          fmt::format("{} is not divisible by num_heads {}", c.d_model, c.num_heads));
+  v.check(c.kv_heads() >= 1 && c.num_heads % c.kv_heads() == 0, "num_kv_heads",
+          fmt::format("num_heads {} is not divisible by num_kv_heads {}", c.num_heads, c.kv_heads()));
+  v.check(c.position != "rope" || (c.d_model / std::max<Index>(c.num_heads, 1)) % 2 == 0, "position",
+          fmt::format("rope turns pairs of features: the head width {} must be even",
+                      c.d_model / std::max<Index>(c.num_heads, 1)));
+}
+
+}  // namespace
+
+void LayerOverride::fields(FieldVisitor& v) {
+  v("at", at, {.help = "Layers, from 0; negative: from the end"});
+  v("every", every, {.help = "Every so many layers, from `offset`", .min = 1});
+  v("offset", offset, {.help = "First layer of `every`", .min = 0});
+  v("ffn", ffn, {.help = "The FFN of these layers", .required = true});
+  v.check(at.empty() == every.has_value(), "", "give `at` or `every`, and not both");
+}
+
+bool LayerOverride::applies_to(Index layer, Index num_layers) const {
+  if (every) return layer >= offset && (layer - offset) % *every == 0;
+  return std::any_of(at.begin(), at.end(), [&](Index i) { return (i < 0 ? i + num_layers : i) == layer; });
+}
+
+void ModelConfig::fields(FieldVisitor& v) {
+  v.kind(kind, {.help = "decoder: causal Transformer; encoder: bidirectional; ffn: FFNs alone, on features",
+                .choices = {"decoder", "encoder", "ffn"}});
+  v("d_model", d_model, {.help = "Width of the hidden state", .min = 1});
+  v("num_layers", num_layers, {.help = "Blocks, one after the other", .min = 1});
+  if (kind == "ffn") {
+    v("residual", residual, {.help = "x + FFN(x) instead of FFN(x)"});
+  } else {
+    attention_fields(v, *this);
+    v("dropout", dropout, probability("Dropout of sub-layer outputs and attention weights, in training"));
+  }
+  if (kind == "encoder") {
+    v("mask_fraction", mask_fraction,
+      {.help = "Share of the tokens that are masked and to be filled in",
+       .min = 0,
+       .max = 1,
+       .min_exclusive = true});
+  }
+  v("ffn", ffn, {.help = "The FFN of every layer", .required = true});
+  v("layers", layers, {.help = "Other FFNs at some layers; the last that names a layer counts"});
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    for (const Index layer : layers[i].at) {
+      v.check(layer >= -num_layers && layer < num_layers, fmt::format("layers[{}].at", i),
+              fmt::format("there is no layer {} among {}", layer, num_layers));
+    }
+  }
+}
+
+const moe::FfnConfig& ModelConfig::ffn_of(Index layer) const {
+  for (auto it = layers.rbegin(); it != layers.rend(); ++it) {
+    if (it->applies_to(layer, num_layers)) return it->ffn;
+  }
+  return ffn;
+}
+
+}  // namespace moelab
