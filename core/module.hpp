@@ -105,9 +105,9 @@ class Visitor {
   // width = num_heads * d_head. `kv_width` = num_kv_heads * d_head is what a cache keeps of keys and of
   // values.
   void attention(Index width, Index kv_width, bool causal);
-  // A part. `group` is its row in the accounting (embedding, attention, router, experts, shared_experts,
-  // dense_ffn, norm, head); empty: the group of the module around it. `active` is the share of tokens that
-  // reach it, e.g. {top_k, num_experts}.
+  // A part; without a name it is a part of the same path. `group` is its row in the accounting (embedding,
+  // attention, router, experts, shared_experts, dense_ffn, norm, head); empty: the group of the module around
+  // it. `active` is the share of tokens that reach it, e.g. {top_k, num_experts}.
   void module(std::string_view name, Module& m, std::string_view group = {}, Share active = {});
 
  protected:

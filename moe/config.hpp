@@ -47,6 +47,9 @@ struct MoeConfig {
   MoeConfig expanded() const;
   // E, with `granularity` carried out.
   Index num_experts() const;
+
+ private:
+  void check(FieldVisitor& v) const;
 };
 
 struct FfnConfig {

@@ -37,24 +37,23 @@ class ExpertKernel {
   // y = f(x). x, y: (n, d_model); saved: (n, saved_cols()), or without columns when no backward pass follows.
   virtual void forward(In x, Out y, Out saved, const ExpertRows& rows) const = 0;
 
-  // The gradients of one block. dy: (n, d_model) gradient of the token's output, before it is multiplied with
-  // the row's combine weight: (n, 1) `weight`. Writes dweight = <dy, f(x)> (n, 1) and dx (n, d_model); leaves
-  // in dy, saved and scratch what add_parameter_gradients() reads.
-  virtual void backward_rows(In weight, Out dy, Out saved, Out scratch, Out dx, Out dweight,
-                             const ExpertRows& rows) const = 0;
+  // dx of one block, (n, d_model), from dy. May change `saved`, and fills scratch (n, scratch_cols()).
+  virtual void backward_rows(In dy, Out saved, Out scratch, Out dx, const ExpertRows& rows) const = 0;
 
-  // Adds the gradients of the parameters, from all rows of the expert: (n, .) buffers as backward_rows() left
-  // them. The work comes in pieces that write to different places and may run at the same time.
+  // Adds the gradients of the parameters, from all rows of the expert with the buffers as backward_rows()
+  // left them. The work comes in pieces that write to different places and may run at the same time.
   virtual Index num_gradient_pieces() const = 0;
-  virtual void add_parameter_gradients(Index piece, In x, In dy, In saved, In scratch) const = 0;
+  virtual void add_parameter_gradients(Index piece, In x, In dy, In saved, In scratch,
+                                       const ExpertRows& rows) const = 0;
 };
 
+// One of the two forms is overridden.
 class Expert : public Module {
  public:
-  // x: (n, d_model) -> (n, d_model). Each call records its own graph; an expert is never called twice at
-  // once.
-  virtual Variable forward(const Variable& x, const ExpertRows& rows) const = 0;
-  // The same as kernels, or null.
+  // On the tape. x: (n, d_model) -> (n, d_model). An expert is never called twice at once, so its parameters
+  // have one writer.
+  virtual Variable forward(const Variable& x, const ExpertRows& rows);
+  // As kernels; null: on the tape.
   virtual const ExpertKernel* kernel() const { return nullptr; }
 };
 
@@ -62,7 +61,7 @@ struct ExpertShape {
   Index d_model = 0;
   Index layer = 0;
   Index num_layers = 1;
-  Index expert = 0;  // number in the layer
+  Index expert = 0;  // number in the layer, shared experts after the routed ones: names random streams
 };
 
 // The options of one kind of expert in an experiment file. See docs/adding-an-expert.md.

@@ -41,10 +41,11 @@ struct RoutingRecord {
   std::vector<std::int32_t> expert_of;  // (A) chosen expert, in order of falling weight within a token
   std::vector<Scalar> weight_of;        // (A) combine weight before drops
   std::vector<std::uint8_t> kept;       // (A) 0: dropped by capacity
+  std::vector<Scalar> combine_of;       // (A) weight of the expert's output in y; 0 where dropped
   Matrix scores;                        // (N, E) full scores; empty for routers without; padding rows are 0
   Index capacity = 0;                   // rows an expert may take; 0: dropless
-  double active_flops = 0;              // FFN FLOPs executed for the routed experts of this batch
-  double full_flops = 0;                // the same if every expert ran on every token
+  double active_flops = 0;              // FLOPs of the routed and shared experts for this batch, as executed
+  double full_flops = 0;                // the same if every expert ran on every real token
 };
 
 struct FfnOutput {

@@ -61,18 +61,19 @@ struct Routing {
 class Router : public Module {
  public:
   // NonFiniteError naming layer and token where a logit of a real token is NaN.
-  virtual Routing route(const RouterInput& input) const = 0;
+  virtual Routing route(const RouterInput& input) = 0;
   // As FfnBlock::after_step().
   virtual void after_step(std::span<const std::int64_t> /*expert_tokens*/, std::int64_t /*num_tokens*/) {}
 };
 
 // What the rest of the layer must know of a kind of router.
 struct RouterTraits {
-  double choices_per_token = 0;  // planned: k, or the most that are chosen
-  bool fixed_top_k = true;       // every token has exactly that many
+  Index choices_per_token = 0;  // planned: k, or the most that are chosen
+  bool fixed_top_k = true;      // every token has exactly that many
   bool has_logits = true;
   bool has_scores = true;  // that can be normalised to a distribution over the experts
   bool has_noise = false;
+  double scale = 1;    // factor on the weights
   bool causal = true;  // a choice depends on its own token (and earlier ones) alone
 };
 
@@ -91,7 +92,11 @@ class RouterOptions {
   virtual void check(FieldVisitor& /*v*/, Index /*num_experts*/) const {}
   virtual std::unique_ptr<RouterOptions> clone() const = 0;
   virtual std::unique_ptr<Router> make(const RouterShape& shape) const = 0;
-  virtual RouterTraits traits() const = 0;
+  virtual RouterTraits traits(Index num_experts) const = 0;
+  // The share of tokens that an expert gets, for the accounting; `context`: positions of a sequence.
+  virtual Share active_share(Index num_experts, Index /*context*/) const {
+    return {traits(num_experts).choices_per_token, num_experts};
+  }
   // For the `granularity` shorthand: as many times more choices.
   virtual void multiply_top_k(Index /*factor*/) {}
 };

@@ -1,0 +1,24 @@
+// ReLU routing (ReMoE, Wang et al. 2024): w = ReLU(z), no choice by rank. A loss term lambda * mean over
+// tokens of sum_e w, with lambda adapted once a step, drives the sparsity to 1 - k/E (section 3.3): lambda
+// *= 1.2 when the measured sparsity is below, /= 1.2 when above; it starts at 1e-8. lambda is state, `lambda`
+// (1, 1).
+#pragma once
+
+#include "moe/routers/projection.hpp"
+
+namespace moelab::moe {
+
+class ReluOptions : public RouterOptions {
+ public:
+  Index top_k = 0;  // experts a token shall have on average
+  ProjectionOptions projection;
+
+  void fields(FieldVisitor& v) override;
+  void check(FieldVisitor& v, Index num_experts) const override;
+  std::unique_ptr<RouterOptions> clone() const override { return std::make_unique<ReluOptions>(*this); }
+  std::unique_ptr<Router> make(const RouterShape& shape) const override;
+  RouterTraits traits(Index num_experts) const override;
+  void multiply_top_k(Index factor) override { top_k *= factor; }
+};
+
+}  // namespace moelab::moe

@@ -1,0 +1,115 @@
+#include "moe/routers/selection.hpp"
+
+#include "core/error.hpp"
+#include "core/ops/elementwise.hpp"
+#include "core/ops/gather.hpp"
+#include "core/parallel.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace moelab::moe {
+
+namespace {
+
+constexpr Index kTokenBlock = 256;
+constexpr double kNormalizeEpsilon = 1e-20;
+
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+bool is_real(const TokenBatch& batch, Index token) {
+  return batch.is_real.empty() || batch.is_real[at(token)] != 0;
+}
+
+std::vector<Index> real_tokens(const TokenBatch& batch) {
+  std::vector<Index> tokens;
+  tokens.reserve(at(batch.size()));
+  for (Index t = 0; t < batch.size(); ++t) {
+    if (is_real(batch, t)) tokens.push_back(t);
+  }
+  return tokens;
+}
+
+void require_finite_logits(const Variable& logits, const TokenBatch& batch, Index layer) {
+  const ConstMatrixView z = logits.value();
+  for (Index t = 0; t < z.rows(); ++t) {
+    if (!is_real(batch, t) || z.row(t).allFinite()) continue;
+    for (Index e = 0; e < z.cols(); ++e) {
+      if (std::isfinite(z(t, e))) continue;
+      throw NonFiniteError(
+          fmt::format("[router] layer {}: the logit of token {} for expert {} is {}", layer, t, e, z(t, e)));
+    }
+  }
+}
+
+void top_k_of(const Scalar* values, Index num_values, Index k, std::int32_t* chosen) {
+  // Insertion into the k best so far. An equal value comes later and stays behind: ties go to the lowest
+  // index.
+  Index size = 0;
+  for (Index i = 0; i < num_values; ++i) {
+    if (size == k && !(values[i] > values[chosen[k - 1]])) continue;
+    Index place = size < k ? size++ : k - 1;
+    for (; place > 0 && values[i] > values[chosen[place - 1]]; --place) chosen[place] = chosen[place - 1];
+    chosen[place] = static_cast<std::int32_t>(i);
+  }
+}
+
+Choices choose_fixed(const TokenBatch& batch, Index k,
+                     const std::function<void(Index token, std::int32_t* experts)>& choose) {
+  Choices choices;
+  choices.offsets.resize(at(batch.size()) + 1, 0);
+  for (Index t = 0; t < batch.size(); ++t) {
+    choices.offsets[at(t + 1)] = choices.offsets[at(t)] + (is_real(batch, t) ? k : 0);
+  }
+  choices.expert_of.resize(at(choices.offsets.back()));
+  parallel::for_blocks(batch.size(), kTokenBlock, [&](Index begin, Index end) {
+    for (Index t = begin; t < end; ++t) {
+      if (is_real(batch, t)) choose(t, choices.expert_of.data() + choices.offsets[at(t)]);
+    }
+  });
+  return choices;
+}
+
+void sort_by_score(Choices& choices, In scores) {
+  parallel::for_blocks(choices.num_tokens(), kTokenBlock, [&](Index begin, Index end) {
+    for (Index t = begin; t < end; ++t) {
+      const auto first = choices.expert_of.begin();
+      std::sort(first + choices.offsets[at(t)], first + choices.offsets[at(t + 1)],
+                [&](std::int32_t a, std::int32_t b) {
+                  return scores(t, a) > scores(t, b) || (scores(t, a) == scores(t, b) && a < b);
+                });
+    }
+  });
+}
+
+Variable choice_weights(const Variable& scores, const Choices& choices, bool normalize, double scale) {
+  const std::vector<Index> tokens = token_of_choice(choices);
+  Variable weights = ops::gather_entries(scores, tokens, expert_of_choice(choices));
+  if (normalize) {
+    const Variable total = ops::scatter_rows(weights, tokens, choices.num_tokens());
+    weights = ops::divide(weights, ops::add_constant(ops::gather_rows(total, tokens), kNormalizeEpsilon));
+  }
+  return scale == 1.0 ? weights : ops::scale(weights, scale);
+}
+
+Variable uniform_weights(const Choices& choices, double weight) {
+  return Variable(Matrix::Constant(choices.size(), 1, static_cast<Scalar>(weight)));
+}
+
+std::vector<Index> token_of_choice(const Choices& choices) {
+  std::vector<Index> tokens(at(choices.size()));
+  for (Index t = 0; t < choices.num_tokens(); ++t) {
+    std::fill(tokens.begin() + choices.offsets[at(t)], tokens.begin() + choices.offsets[at(t + 1)], t);
+  }
+  return tokens;
+}
+
+std::vector<Index> expert_of_choice(const Choices& choices) {
+  return {choices.expert_of.begin(), choices.expert_of.end()};
+}
+
+std::string router_path(Index layer) { return fmt::format("layers.{}.ffn.router", layer); }
+
+}  // namespace moelab::moe
