@@ -20,9 +20,12 @@ class JournalWriter {
   ~JournalWriter();
 
   void append(const TrainRecord& record);
-  void append(const EvalRecord& record);
+  // `domains` names the entries of loss_by_domain.
+  void append(const EvalRecord& record, const std::vector<std::string>& domains);
   // Keys are moe/layer_<model layer>/<statistic>.
   void append(const RoutingRecordRow& record, const std::vector<MoeLayer>& layers);
+  // Drops the records past `last_step`. Steps do not fall in a journal.
+  void drop_after(std::int64_t last_step);
 
  private:
   void append_line(const std::string& line);
@@ -31,12 +34,7 @@ class JournalWriter {
 };
 
 // Adds the records of the journal to data.train, data.eval and data.routing; info.moe_layers and info.domains
-// are given. Records past `last_step` are left out. Error naming the line where a complete line is not a
-// record.
-void read_journal(const std::filesystem::path& path, RunData& data,
-                  std::int64_t last_step = std::numeric_limits<std::int64_t>::max());
-
-// Drops the records past `last_step`, by replacing the file.
-void truncate_journal(const std::filesystem::path& path, std::int64_t last_step);
+// are given. Error naming the line where a complete line is not a record.
+void read_journal(const std::filesystem::path& path, RunData& data);
 
 }  // namespace moelab

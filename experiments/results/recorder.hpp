@@ -17,12 +17,12 @@ class Recorder {
  public:
   // A new run in `folder`, which exists. Writes run.json (who the run is, for recovery) and opens the
   // journal. Error if the folder already has a journal, or another process writes it.
-  Recorder(std::filesystem::path folder, RunInfo info);
+  static Recorder create(std::filesystem::path folder, RunInfo info);
   // Goes on with a run that was at `step` when its checkpoint was saved: what the journal holds of later
   // steps is dropped, the rest is loaded.
   static Recorder resume(std::filesystem::path folder, RunInfo info, std::int64_t step);
 
-  // Steps must not fall within one kind of record. Each call appends one line to the journal.
+  // Steps must rise within one kind of record. Each call appends one line to the journal.
   void record_train(const TrainRecord& record);
   void record_eval(const EvalRecord& record);
   // As many layers, each with as many experts, as RunInfo says.

@@ -98,6 +98,15 @@ struct LayerRouting {
   double active_compute_ratio = kNotMeasured;
 };
 
+// The scalars of LayerRouting, each with the name that it has in the journal and in files.
+struct RoutingScalar {
+  const char* name;
+  const char* units;
+  const char* long_name;
+  double LayerRouting::*member;
+};
+const std::vector<RoutingScalar>& routing_scalars();
+
 struct RoutingRecordRow {
   std::int64_t step = 0;
   std::int64_t tokens = 0;

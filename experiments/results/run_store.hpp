@@ -43,6 +43,8 @@ class RunStore {
   std::filesystem::path run_folder(const std::string& run) const;
   // Names of the runs that have a folder, sorted.
   std::vector<std::string> runs() const;
+  // Their run.h5, of those that have one.
+  std::vector<std::filesystem::path> run_files() const;
 
  private:
   explicit RunStore(std::filesystem::path folder) : folder_(std::move(folder)) {}

@@ -1,0 +1,77 @@
+// Variants against a baseline, over seeds. Differences are paired: run by run with the same seed.
+#pragma once
+
+#include "experiments/compare/statistics.hpp"
+#include "experiments/results/summary.hpp"
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace moelab {
+
+struct SeedValue {
+  std::string run;
+  std::int64_t seed = 0;
+  double value = kNotMeasured;  // of the metric
+};
+
+// A difference to the baseline: variant minus baseline, of the seeds that both have.
+struct Delta {
+  std::size_t num_seeds = 0;
+  double mean = kNotMeasured;
+  double standard_deviation = kNotMeasured;
+  Interval t{kNotMeasured, kNotMeasured};
+  Interval bootstrap{kNotMeasured, kNotMeasured};
+  double p_value = kNotMeasured;
+  double p_value_holm = kNotMeasured;  // corrected for the number of variants that are compared
+};
+
+// A ratio over the seeds that have one, e.g. of the compute that two variants need for the same loss.
+struct Ratio {
+  std::vector<double> values;  // one a seed
+  std::size_t num_not_reached = 0;
+  double mean = kNotMeasured;              // geometric
+  Interval t{kNotMeasured, kNotMeasured};  // of the mean logarithm, turned back
+};
+
+struct VariantResult {
+  std::string label;  // variant, and the sweep point where there is one
+  std::string variant;
+  std::string sweep_point;
+  std::vector<SeedValue> seeds;    // with a value of the metric, by seed
+  std::size_t num_incomplete = 0;  // runs without one, or that did not end well
+  double mean = kNotMeasured;
+  double standard_deviation = kNotMeasured;
+  Interval t{kNotMeasured, kNotMeasured};
+  Delta delta;  // of the baseline itself: nothing
+  // Means over the runs.
+  double params_total = kNotMeasured, params_active = kNotMeasured;
+  double flops_forward_per_token = kNotMeasured;
+  double relative_compute = kNotMeasured;  // forward FLOPs per token / those of the baseline
+  double active_compute_ratio = kNotMeasured, active_compute_ratio_measured = kNotMeasured;
+  double tokens_per_second = kNotMeasured, wall_seconds = kNotMeasured;
+  Ratio compute_efficiency;     // training FLOPs of the baseline / of the variant at equal loss
+  Ratio wall_clock_efficiency;  // the same of training time
+};
+
+struct Comparison {
+  std::string metric;
+  std::string at;  // in words: where on the curves the metric was taken
+  double confidence = 0.95;
+  std::size_t baseline = 0;  // index in variants
+  std::vector<VariantResult> variants;
+};
+
+// Groups the runs by label in the order in which they come. `value_of` gives the metric of a run, NaN where
+// it has none. `baseline` is a label or a variant; empty: the first. Error listing the labels when there is
+// none such, or no run at all.
+Comparison compare_runs(std::span<const RunSummary> runs,
+                        const std::function<double(const RunSummary&)>& value_of, const std::string& baseline,
+                        double confidence);
+
+// The differences, for files of results (/variants).
+hdf5::Group variants_group(const Comparison& comparison);
+
+}  // namespace moelab

@@ -1,0 +1,144 @@
+#include "experiments/results/run_store.hpp"
+
+#include "core/error.hpp"
+#include "core/file.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <ctime>
+
+#include <unistd.h>
+
+namespace moelab {
+
+namespace {
+
+constexpr std::size_t kLongestName = 100;  // bytes
+constexpr const char* kExperiment = "experiment.yaml";
+constexpr const char* kOverrides = "overrides.txt";
+constexpr const char* kLatest = "latest";
+
+void make_folder(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  require(!error, "[run_store] cannot make the folder {}: {}", path.string(), error.message());
+}
+
+std::string timestamp() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &utc)};
+}
+
+// The link is made beside and renamed over the old one, so that there always is one.
+void point_latest_to(const std::filesystem::path& experiment_folder, const std::string& target) {
+  const std::filesystem::path temporary =
+      experiment_folder / (".latest-" + target + "-" + std::to_string(getpid()));
+  std::error_code error;
+  std::filesystem::remove(temporary, error);
+  std::filesystem::create_directory_symlink(target, temporary, error);
+  if (!error) std::filesystem::rename(temporary, experiment_folder / kLatest, error);
+  if (!error) return;
+  const std::string cause = error.message();
+  std::filesystem::remove(temporary, error);
+  fail("[run_store] cannot make the link {}: {}", (experiment_folder / kLatest).string(), cause);
+}
+
+}  // namespace
+
+std::string sanitised_name(const std::string& name) {
+  require(!name.empty(), "[run_store] a name is empty");
+  std::string result;
+  for (const char c : name.substr(0, kLongestName)) {
+    const bool harmless =
+        std::isalnum(static_cast<unsigned char>(c)) || std::string("_-.+=").find(c) != std::string::npos;
+    result += harmless ? c : '_';
+  }
+  if (result[0] == '.' || result[0] == '-') result[0] = '_';
+  return result;
+}
+
+std::string run_name(const std::string& variant, std::uint64_t seed,
+                     std::optional<std::int64_t> sweep_point) {
+  std::string name = sanitised_name(variant) + "-s" + std::to_string(seed);
+  if (sweep_point) name += "-p" + std::to_string(*sweep_point);
+  return name;
+}
+
+RunStore RunStore::create(const std::filesystem::path& root, const std::string& name,
+                          const std::string& experiment_yaml, const std::vector<std::string>& overrides) {
+  const std::filesystem::path experiment_folder = root / sanitised_name(name);
+  make_folder(experiment_folder);
+  const std::string stamp = timestamp();
+  std::string chosen = stamp;
+  for (int attempt = 2;; ++attempt) {
+    std::error_code error;
+    if (std::filesystem::create_directory(experiment_folder / chosen, error)) break;  // false: it is taken
+    require(!error, "[run_store] cannot make the folder {}: {}", (experiment_folder / chosen).string(),
+            error.message());
+    chosen = stamp + "-" + std::to_string(attempt);
+  }
+  RunStore store(experiment_folder / chosen);
+  replace_file(store.folder_ / kExperiment, experiment_yaml);
+  std::string lines;
+  for (const std::string& o : overrides) lines += o + "\n";
+  replace_file(store.folder_ / kOverrides, lines);
+  point_latest_to(experiment_folder, chosen);
+  return store;
+}
+
+RunStore RunStore::open(const std::filesystem::path& folder) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(folder, error);
+  require(!error, "[run_store] cannot open {}: {}", folder.string(), error.message());
+  require(std::filesystem::exists(real / kExperiment),
+          "[run_store] {} is no folder of an experiment: it has no {}", folder.string(), kExperiment);
+  return RunStore(real);
+}
+
+std::string RunStore::experiment_yaml() const { return read_file(folder_ / kExperiment); }
+
+std::vector<std::string> RunStore::overrides() const {
+  std::vector<std::string> result;
+  if (!std::filesystem::exists(folder_ / kOverrides)) return result;
+  const std::string text = read_file(folder_ / kOverrides);
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    if (end > begin) result.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return result;
+}
+
+std::filesystem::path RunStore::run_folder(const std::string& run) const {
+  require(run == sanitised_name(run), "[run_store] '{}' is no name of a run", run);
+  return folder_ / run;
+}
+
+std::filesystem::path RunStore::create_run(const std::string& run, const std::string& resolved_yaml) const {
+  const std::filesystem::path folder = run_folder(run);
+  make_folder(folder / "checkpoints");
+  replace_file(folder / "resolved.yaml", resolved_yaml);
+  return folder;
+}
+
+std::vector<std::string> RunStore::runs() const {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_))
+    if (entry.is_directory() && std::filesystem::exists(entry.path() / "resolved.yaml"))
+      names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::vector<std::filesystem::path> RunStore::run_files() const {
+  std::vector<std::filesystem::path> files;
+  for (const std::string& run : runs())
+    if (std::filesystem::exists(folder_ / run / "run.h5")) files.push_back(folder_ / run / "run.h5");
+  return files;
+}
+
+}  // namespace moelab
