@@ -24,8 +24,8 @@ struct Node {
   std::vector<Entry> entries;  // mapping
 
   static Node scalar(std::string text, bool quoted = false);
-  static Node list() { return of(Kind::list); }
-  static Node mapping() { return of(Kind::mapping); }
+  static Node list();
+  static Node mapping();
 
   bool is_null() const { return kind == Kind::null; }
   bool is_scalar() const { return kind == Kind::scalar; }
@@ -52,6 +52,9 @@ struct Node::Entry {
   Mark key_mark;
   Node value;
 };
+
+inline Node Node::list() { return of(Kind::list); }
+inline Node Node::mapping() { return of(Kind::mapping); }
 
 // Places the whole value, keys included, at one mark.
 void set_marks(Node& node, const Mark& mark);
