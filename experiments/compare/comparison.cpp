@@ -54,14 +54,6 @@ Delta paired_delta(const VariantResult& variant, const VariantResult& baseline, 
   return d;
 }
 
-// A swept variant is compared with the baseline of its own sweep point, where there is one.
-const VariantResult& baseline_of(const VariantResult& variant, const Comparison& comparison) {
-  const VariantResult& baseline = comparison.variants[comparison.baseline];
-  for (const VariantResult& v : comparison.variants)
-    if (v.variant == baseline.variant && v.sweep_point == variant.sweep_point) return v;
-  return baseline;
-}
-
 void fill_variant(VariantResult& v, const std::vector<const RunSummary*>& runs, double confidence) {
   std::ranges::stable_sort(v.seeds, {}, &SeedValue::seed);
   const std::vector<double> values = values_of(v.seeds);
@@ -78,6 +70,13 @@ void fill_variant(VariantResult& v, const std::vector<const RunSummary*>& runs, 
 }
 
 }  // namespace
+
+const VariantResult& baseline_of(const VariantResult& variant, const Comparison& comparison) {
+  const VariantResult& baseline = comparison.variants[comparison.baseline];
+  for (const VariantResult& v : comparison.variants)
+    if (v.variant == baseline.variant && v.sweep_point == variant.sweep_point) return v;
+  return baseline;
+}
 
 Comparison compare_runs(std::span<const RunSummary> runs,
                         const std::function<double(const RunSummary&)>& value_of, const std::string& baseline,

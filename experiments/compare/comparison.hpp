@@ -71,6 +71,9 @@ Comparison compare_runs(std::span<const RunSummary> runs,
                         const std::function<double(const RunSummary&)>& value_of, const std::string& baseline,
                         double confidence);
 
+// What a variant is compared with: of a sweep, the baseline variant at the same point, where there is one.
+const VariantResult& baseline_of(const VariantResult& variant, const Comparison& comparison);
+
 // The differences, for files of results (/variants).
 hdf5::Group variants_group(const Comparison& comparison);
 

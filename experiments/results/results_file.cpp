@@ -3,12 +3,11 @@
 #include "core/error.hpp"
 #include "core/sha256.hpp"
 #include "experiments/compare/comparison.hpp"
+#include "experiments/results/provenance.hpp"
 #include "experiments/results/run_group.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <ctime>
 #include <map>
 #include <set>
 
@@ -19,21 +18,13 @@ namespace {
 constexpr const char* kFormat = "moelab-results";
 constexpr const char* kVersion = "1.0";
 
-std::string now() {
-  const std::time_t time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm utc{};
-  gmtime_r(&time, &utc);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
-}
-
 hdf5::Group root_group(const std::string& title) {
   hdf5::Group root;
   root.attribute("Conventions", std::string("CF-1.10"));
   root.attribute("format", std::string(kFormat));
   root.attribute("format_version", std::string(kVersion));
   root.attribute("title", title);
-  root.attribute("created", now());
+  root.attribute("created", utc_now());
   root.attribute("NX_class", std::string("NXroot"));
   return root;
 }

@@ -1,0 +1,180 @@
+#include "experiments/compare/compare_files.hpp"
+
+#include "core/error.hpp"
+#include "experiments/compare/efficiency.hpp"
+#include "experiments/compare/text_table.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace moelab {
+
+namespace {
+
+// A run of one of the files, under the name that its variant has in the comparison.
+struct Member {
+  const ResultsFile* file;
+  RunSummary summary;
+};
+
+std::string short_name(const std::filesystem::path& path) {
+  const std::string stem = path.stem().string();
+  if (stem != "results" && stem != "run") return stem;
+  return std::filesystem::absolute(path).lexically_normal().parent_path().filename().string();
+}
+
+// Names of variants that several files have.
+std::set<std::string> shared_variants(std::span<const ResultsFile> files) {
+  std::map<std::string, std::set<const ResultsFile*>> owners;
+  for (const ResultsFile& f : files)
+    for (const RunSummary& r : f.runs()) owners[r.variant].insert(&f);
+  std::set<std::string> shared;
+  for (const auto& [variant, where] : owners)
+    if (where.size() > 1) shared.insert(variant);
+  return shared;
+}
+
+double flops_per_token(const RunSummary& run) {
+  const double measured = run.train_flops / run.tokens;
+  return std::isfinite(measured) ? measured : 3 * run.flops_forward_per_token;
+}
+
+// Linear interpolation of y over rising x; NaN outside.
+double interpolate(const std::vector<double>& x, const std::vector<double>& y, double at) {
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (x[i] == at) return y[i];
+    if (x[i] > at)
+      return i == 0 ? kNotMeasured : std::lerp(y[i - 1], y[i], (at - x[i - 1]) / (x[i] - x[i - 1]));
+  }
+  return kNotMeasured;
+}
+
+double value_at(const Series& series, const RunSummary& run, const At& at) {
+  switch (at.kind) {
+    case At::Kind::final:
+      return series.value.empty() ? kNotMeasured : series.value.back();
+    case At::Kind::best: {
+      double best = kNotMeasured;
+      for (const double v : series.value) best = std::fmin(best, v);
+      return best;
+    }
+    case At::Kind::tokens:
+      return interpolate(series.tokens, series.value, at.value);
+    case At::Kind::flops:
+      return interpolate(series.tokens, series.value, at.value / flops_per_token(run));
+  }
+  return kNotMeasured;
+}
+
+std::string in_words(const At& at) {
+  switch (at.kind) {
+    case At::Kind::final:
+      return "at the end";
+    case At::Kind::best:
+      return "at its lowest";
+    case At::Kind::tokens:
+      return "at " + with_si_prefix(at.value) + " tokens";
+    case At::Kind::flops:
+      return "at " + with_si_prefix(at.value) + " training FLOPs";
+  }
+  return {};
+}
+
+CostCurve flops_curve(const Series& series, const RunSummary& run) {
+  CostCurve curve{series.tokens, series.value};
+  for (double& cost : curve.cost) cost *= flops_per_token(run);
+  return curve;
+}
+
+const Member& member_of(const std::vector<Member>& members, const std::string& run,
+                        const std::string& label) {
+  return *std::ranges::find_if(
+      members, [&](const Member& m) { return m.summary.run == run && m.summary.label() == label; });
+}
+
+void add_efficiency(Comparison& c, const std::vector<Member>& members) {
+  for (std::size_t i = 0; i < c.variants.size(); ++i) {
+    if (i == c.baseline) continue;
+    VariantResult& v = c.variants[i];
+    const VariantResult& base = baseline_of(v, c);
+    if (&base == &v) continue;
+    std::vector<double> compute, seconds;
+    for (const SeedValue& s : v.seeds) {
+      const auto other = std::ranges::find(base.seeds, s.seed, &SeedValue::seed);
+      if (other == base.seeds.end()) continue;
+      const Member& one = member_of(members, s.run, v.label);
+      const Member& two = member_of(members, other->run, base.label);
+      const auto mine = one.file->series(s.run, c.metric), theirs = two.file->series(other->run, c.metric);
+      compute.push_back(cost_ratio(flops_curve(*theirs, two.summary), flops_curve(*mine, one.summary)));
+      seconds.push_back(cost_ratio({theirs->time, theirs->value}, {mine->time, mine->value}));
+    }
+    v.compute_efficiency = mean_ratio(compute, c.confidence);
+    v.wall_clock_efficiency = mean_ratio(seconds, c.confidence);
+  }
+}
+
+}  // namespace
+
+At parse_at(const std::string& text) {
+  if (text == "final") return {At::Kind::final, 0};
+  if (text == "best") return {At::Kind::best, 0};
+  const std::size_t equals = text.find('=');
+  const std::string kind = text.substr(0, equals);
+  if (equals != std::string::npos && (kind == "tokens" || kind == "flops")) {
+    const std::string number = text.substr(equals + 1);
+    double value = 0;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+    if (error == std::errc() && end == number.data() + number.size() && std::isfinite(value) && value > 0)
+      return {kind == "tokens" ? At::Kind::tokens : At::Kind::flops, value};
+  }
+  throw ConfigError(
+      fmt::format("'{}' is no place on a curve; use final, best, tokens=1e6 or flops=1e13", text));
+}
+
+Comparison compare_files(std::span<const ResultsFile> files, const CompareOptions& options) {
+  require(!files.empty(), "[compare] no file is given");
+  const ExperimentInfo& first = files[0].experiment();
+  const std::set<std::string> shared = shared_variants(files);
+  std::vector<Member> members;
+  for (const ResultsFile& file : files) {
+    for (RunSummary run : file.runs()) {
+      if (shared.contains(run.variant)) run.variant = short_name(file.path()) + ":" + run.variant;
+      members.push_back({&file, std::move(run)});
+    }
+  }
+  std::string baseline = options.baseline.empty() ? first.baseline : options.baseline;
+  if (shared.contains(baseline)) baseline = short_name(files[0].path()) + ":" + baseline;
+  const std::string metric = !options.metric.empty() ? options.metric
+                             : !first.metric.empty() ? first.metric
+                                                     : "eval/loss";
+  std::vector<RunSummary> runs;
+  std::map<std::pair<std::string, std::string>, double> values;  // by label and run
+  bool any = false;
+  for (const Member& m : members) {
+    const auto series = m.file->series(m.summary.run, metric);
+    const double value = series ? value_at(*series, m.summary, options.at) : kNotMeasured;
+    any = any || series.has_value();
+    values[{m.summary.label(), m.summary.run}] = value;
+    runs.push_back(m.summary);
+  }
+  require(any || runs.empty(), "[compare] no run has the metric '{}'", metric);
+  Comparison c = compare_runs(
+      runs,
+      [&](const RunSummary& r) {
+        return values.at({r.label(), r.run});
+      },
+      baseline, options.confidence.value_or(first.confidence));
+  c.metric = metric;
+  c.at = in_words(options.at);
+  if (options.efficiency && metric.ends_with("loss")) add_efficiency(c, members);
+  return c;
+}
+
+Comparison compare_file(const ResultsFile& file) { return compare_files({&file, 1}, {}); }
+
+}  // namespace moelab

@@ -1,0 +1,218 @@
+#include "experiments/compare/render.hpp"
+
+#include "core/error.hpp"
+#include "experiments/compare/text_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace moelab {
+
+namespace {
+
+constexpr int kDigits = 4;              // of a loss
+constexpr std::size_t kSeedsShown = 5;  // more would make the table too wide
+
+// Every figure of a variant, with a name for programs.
+const std::vector<std::pair<const char*, std::function<double(const VariantResult&)>>>& figures() {
+  using V = VariantResult;
+  static const std::vector<std::pair<const char*, std::function<double(const V&)>>> all = {
+      {"num_seeds", [](const V& v) { return static_cast<double>(v.seeds.size()); }},
+      {"num_incomplete", [](const V& v) { return static_cast<double>(v.num_incomplete); }},
+      {"mean", [](const V& v) { return v.mean; }},
+      {"std", [](const V& v) { return v.standard_deviation; }},
+      {"ci_low", [](const V& v) { return v.t.low; }},
+      {"ci_high", [](const V& v) { return v.t.high; }},
+      {"delta_num_seeds", [](const V& v) { return static_cast<double>(v.delta.num_seeds); }},
+      {"delta", [](const V& v) { return v.delta.mean; }},
+      {"delta_std", [](const V& v) { return v.delta.standard_deviation; }},
+      {"delta_ci_low", [](const V& v) { return v.delta.t.low; }},
+      {"delta_ci_high", [](const V& v) { return v.delta.t.high; }},
+      {"delta_bootstrap_low", [](const V& v) { return v.delta.bootstrap.low; }},
+      {"delta_bootstrap_high", [](const V& v) { return v.delta.bootstrap.high; }},
+      {"p_value", [](const V& v) { return v.delta.p_value; }},
+      {"p_value_holm", [](const V& v) { return v.delta.p_value_holm; }},
+      {"params_total", [](const V& v) { return v.params_total; }},
+      {"params_active", [](const V& v) { return v.params_active; }},
+      {"flops_forward_per_token", [](const V& v) { return v.flops_forward_per_token; }},
+      {"relative_compute", [](const V& v) { return v.relative_compute; }},
+      {"active_compute_ratio", [](const V& v) { return v.active_compute_ratio; }},
+      {"active_compute_ratio_measured", [](const V& v) { return v.active_compute_ratio_measured; }},
+      {"tokens_per_second", [](const V& v) { return v.tokens_per_second; }},
+      {"wall_seconds", [](const V& v) { return v.wall_seconds; }},
+      {"compute_efficiency", [](const V& v) { return v.compute_efficiency.mean; }},
+      {"compute_efficiency_low", [](const V& v) { return v.compute_efficiency.t.low; }},
+      {"compute_efficiency_high", [](const V& v) { return v.compute_efficiency.t.high; }},
+      {"wall_clock_efficiency", [](const V& v) { return v.wall_clock_efficiency.mean; }},
+      {"wall_clock_efficiency_low", [](const V& v) { return v.wall_clock_efficiency.t.low; }},
+      {"wall_clock_efficiency_high", [](const V& v) { return v.wall_clock_efficiency.t.high; }},
+  };
+  return all;
+}
+
+bool any(const Comparison& c, const std::function<bool(const VariantResult&)>& holds) {
+  return std::ranges::any_of(c.variants, holds);
+}
+
+std::string interval_text(double centre, Interval interval, int digits) {
+  if (std::isnan(interval.low)) return with_digits(centre, digits);
+  return fmt::format("{} [{}, {}]", with_digits(centre, digits), with_digits(interval.low, digits),
+                     with_digits(interval.high, digits));
+}
+
+std::string signed_interval_text(const Delta& delta) {
+  if (std::isnan(delta.mean)) return "-";
+  const std::string text = interval_text(delta.mean, delta.t, kDigits);
+  return delta.mean > 0 ? "+" + text : text;
+}
+
+std::string p_text(double p) {
+  if (std::isnan(p)) return "-";
+  return p < 1e-4 ? "<0.0001" : with_digits(p, 4);
+}
+
+std::string ratio_text(const Ratio& ratio) {
+  if (ratio.values.empty()) return ratio.num_not_reached > 0 ? "not reached" : "-";
+  const std::string text = interval_text(ratio.mean, ratio.t, 2);
+  return ratio.num_not_reached > 0 ? fmt::format("{} ({} not reached)", text, ratio.num_not_reached) : text;
+}
+
+std::string active_text(const VariantResult& v) {
+  if (std::isnan(v.active_compute_ratio_measured)) return with_digits(v.active_compute_ratio, 3);
+  return with_digits(v.active_compute_ratio, 3) + " / " + with_digits(v.active_compute_ratio_measured, 3);
+}
+
+TextTable display_table(const Comparison& c) {
+  const bool show_seeds = !any(c, [](const VariantResult& v) { return v.seeds.size() > kSeedsShown; });
+  const bool show_efficiency = any(c, [](const VariantResult& v) {
+    return !v.compute_efficiency.values.empty() || v.compute_efficiency.num_not_reached > 0;
+  });
+  const bool show_p = any(c, [](const VariantResult& v) { return !std::isnan(v.delta.p_value); });
+  const std::string& baseline = c.variants[c.baseline].label;
+  TextTable t;
+  t.header = {"variant", c.metric};
+  if (show_seeds) t.header.emplace_back("each seed");
+  t.header.push_back("vs " + baseline);
+  if (show_p) t.header.emplace_back("p (Holm)");
+  for (const char* name : {"params", "active", "compute", "FFN active", "tokens/s"})
+    t.header.emplace_back(name);
+  if (show_efficiency) t.header.emplace_back("compute gain");
+  if (show_efficiency) t.header.emplace_back("time gain");
+  for (const VariantResult& v : c.variants) {
+    std::vector<std::string>& row = t.rows.emplace_back();
+    row.push_back(v.label);
+    std::string loss = with_digits(v.mean, kDigits);
+    if (!std::isnan(v.standard_deviation)) loss += " ± " + with_digits(v.standard_deviation, kDigits);
+    row.push_back(loss);
+    if (show_seeds) {
+      std::string seeds;
+      for (const SeedValue& s : v.seeds) seeds += (seeds.empty() ? "" : " ") + with_digits(s.value, kDigits);
+      row.push_back(seeds.empty() ? "-" : seeds);
+    }
+    row.push_back(signed_interval_text(v.delta));
+    if (show_p) row.push_back(p_text(v.delta.p_value_holm));
+    row.push_back(with_si_prefix(v.params_total));
+    row.push_back(with_si_prefix(v.params_active));
+    row.push_back(std::isnan(v.relative_compute) ? "-" : with_digits(v.relative_compute, 3) + "x");
+    row.push_back(active_text(v));
+    row.push_back(with_si_prefix(v.tokens_per_second));
+    if (show_efficiency) row.push_back(ratio_text(v.compute_efficiency));
+    if (show_efficiency) row.push_back(ratio_text(v.wall_clock_efficiency));
+  }
+  return t;
+}
+
+std::vector<std::string> notes(const Comparison& c) {
+  std::vector<std::string> lines;
+  const double percent = 100 * c.confidence;
+  lines.push_back(fmt::format("{} {}: mean ± standard deviation over seeds. Differences are paired by seed.",
+                              c.metric, c.at));
+  const bool has_interval = any(c, [](const VariantResult& v) { return !std::isnan(v.delta.t.low); });
+  if (has_interval)
+    lines.push_back(fmt::format(
+        "[low, high]: {:g} % Student-t interval. p: two-sided paired t-test, Holm-corrected.", percent));
+  if (any(c, [&](const VariantResult& v) {
+        return &v != &c.variants[c.baseline] && v.delta.num_seeds > 0 &&
+               v.delta.num_seeds < kSeedsForInterval;
+      }))
+    lines.push_back(fmt::format(
+        "Fewer than {} common seeds give no interval: such a difference may be noise.", kSeedsForInterval));
+  for (const VariantResult& v : c.variants)
+    if (v.num_incomplete > 0)
+      lines.push_back(fmt::format("{}: {} of {} runs did not end or have no such value, and are left out.",
+                                  v.label, v.num_incomplete, v.num_incomplete + v.seeds.size()));
+  lines.emplace_back(
+      "compute: forward FLOPs per token, relative. FFN active: share of the FFN FLOPs that run, planned / "
+      "measured.");
+  if (any(c, [](const VariantResult& v) { return !v.compute_efficiency.values.empty(); }))
+    lines.emplace_back(
+        "gain: what the baseline needs / what the variant needs for the same loss, interpolated on the "
+        "curves.");
+  return lines;
+}
+
+std::string as_csv(const Comparison& c) {
+  TextTable t;
+  t.header = {"variant"};
+  for (const auto& [name, value] : figures()) t.header.emplace_back(name);
+  for (const VariantResult& v : c.variants) {
+    std::vector<std::string>& row = t.rows.emplace_back();
+    row.push_back(v.label);
+    for (const auto& [name, value] : figures()) row.push_back(exact(value(v)));
+  }
+  return to_csv(t);
+}
+
+std::string as_json(const Comparison& c) {
+  nlohmann::ordered_json variants = nlohmann::ordered_json::array();
+  const auto number = [](double x) {
+    return std::isnan(x) ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(x);
+  };
+  for (const VariantResult& v : c.variants) {
+    nlohmann::ordered_json entry = {{"variant", v.label}};
+    nlohmann::ordered_json seeds = nlohmann::ordered_json::array();
+    for (const SeedValue& s : v.seeds)
+      seeds.push_back({{"run", s.run}, {"seed", s.seed}, {"value", s.value}});
+    entry["seeds"] = seeds;
+    for (const auto& [name, value] : figures()) entry[name] = number(value(v));
+    entry["compute_efficiency_not_reached"] = v.compute_efficiency.num_not_reached;
+    variants.push_back(entry);
+  }
+  const nlohmann::ordered_json document = {{"metric", c.metric},
+                                           {"at", c.at},
+                                           {"confidence", c.confidence},
+                                           {"baseline", c.variants[c.baseline].label},
+                                           {"variants", variants}};
+  return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+TableFormat table_format(const std::string& name) {
+  if (name == "table") return TableFormat::table;
+  if (name == "md") return TableFormat::markdown;
+  if (name == "csv") return TableFormat::csv;
+  if (name == "json") return TableFormat::json;
+  if (name == "latex") return TableFormat::latex;
+  throw ConfigError(fmt::format("'{}' is no format; use table, md, csv, json or latex", name));
+}
+
+std::string render(const Comparison& comparison, TableFormat format) {
+  if (format == TableFormat::csv) return as_csv(comparison);
+  if (format == TableFormat::json) return as_json(comparison);
+  const TextTable table = display_table(comparison);
+  const char* prefix = format == TableFormat::latex ? "% " : "";
+  const char* suffix = format == TableFormat::markdown ? "  \n" : "\n";
+  std::string text = format == TableFormat::latex      ? to_latex(table)
+                     : format == TableFormat::markdown ? to_markdown(table) + "\n"
+                                                       : to_terminal(table) + "\n";
+  for (const std::string& note : notes(comparison)) text += prefix + note + suffix;
+  return text;
+}
+
+}  // namespace moelab

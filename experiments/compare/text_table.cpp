@@ -1,0 +1,143 @@
+#include "experiments/compare/text_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace moelab {
+
+namespace {
+
+// Characters on the screen: bytes that do not go on with a UTF-8 sequence.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+std::vector<std::size_t> column_widths(const TextTable& table) {
+  std::vector<std::size_t> widths;
+  for (const std::string& h : table.header) widths.push_back(width(h));
+  for (const auto& row : table.rows)
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width(row[c]));
+  return widths;
+}
+
+std::string escaped(const std::string& text, std::string_view characters, std::string_view prefix) {
+  std::string result;
+  for (const char c : text) {
+    if (characters.find(c) != std::string_view::npos) result += prefix;
+    result += c;
+  }
+  return result;
+}
+
+std::string latex_escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '\\':
+        result += "\\textbackslash{}";
+        break;
+      case '~':
+        result += "\\textasciitilde{}";
+        break;
+      case '^':
+        result += "\\textasciicircum{}";
+        break;
+      case '%':
+      case '&':
+      case '#':
+      case '$':
+      case '_':
+      case '{':
+      case '}':
+        result += '\\';
+        result += c;
+        break;
+      default:
+        result += c;
+    }
+  }
+  const std::string plus_minus = "±";
+  for (std::size_t at = result.find(plus_minus); at != std::string::npos; at = result.find(plus_minus, at))
+    result.replace(at, plus_minus.size(), "$\\pm$");
+  return result;
+}
+
+template <class Escape>
+std::string joined(const std::vector<std::string>& cells, std::string_view separator, const Escape& escape) {
+  std::string line;
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    if (c > 0) line += separator;
+    line += escape(cells[c]);
+  }
+  return line;
+}
+
+}  // namespace
+
+std::string to_terminal(const TextTable& table) {
+  const std::vector<std::size_t> widths = column_widths(table);
+  std::string text;
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string row;
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      const std::string padding(widths[c] - width(cells[c]), ' ');
+      row += c == 0 ? cells[c] + padding : "  " + padding + cells[c];
+    }
+    row.erase(row.find_last_not_of(' ') + 1);
+    text += row + "\n";
+  };
+  line(table.header);
+  for (const auto& row : table.rows) line(row);
+  return text;
+}
+
+std::string to_markdown(const TextTable& table) {
+  const auto escape = [](const std::string& cell) { return escaped(cell, "|*_<`\\", "\\"); };
+  std::string text = "| " + joined(table.header, " | ", escape) + " |\n|";
+  for (std::size_t c = 0; c < table.header.size(); ++c) text += c == 0 ? " --- |" : " ---: |";
+  text += '\n';
+  for (const auto& row : table.rows) text += "| " + joined(row, " | ", escape) + " |\n";
+  return text;
+}
+
+std::string to_csv(const TextTable& table) {
+  const auto escape = [](const std::string& cell) {
+    return cell.find_first_of(",\"\r\n") == std::string::npos ? cell : '"' + escaped(cell, "\"", "\"") + '"';
+  };
+  std::string text = joined(table.header, ",", escape) + "\n";
+  for (const auto& row : table.rows) text += joined(row, ",", escape) + "\n";
+  return text;
+}
+
+std::string to_latex(const TextTable& table) {
+  std::string text = "\\begin{tabular}{l" + std::string(table.header.size() - 1, 'r') + "}\n\\toprule\n";
+  text += joined(table.header, " & ", latex_escaped) + " \\\\\n\\midrule\n";
+  for (const auto& row : table.rows) text += joined(row, " & ", latex_escaped) + " \\\\\n";
+  return text + "\\bottomrule\n\\end{tabular}\n";
+}
+
+std::string with_si_prefix(double value) {
+  if (std::isnan(value)) return "-";
+  constexpr std::array<const char*, 7> prefixes = {"", "k", "M", "G", "T", "P", "E"};
+  std::size_t p = 0;
+  // 999.95 would be written as 1000.
+  while (std::abs(value) >= 999.5 && p + 1 < prefixes.size()) {
+    value /= 1000;
+    ++p;
+  }
+  if (p == 0 && value == std::floor(value)) return fmt::format("{:.0f}", value);
+  const double size = std::abs(value);
+  return fmt::format("{:.{}f}{}", value, size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2, prefixes[p]);
+}
+
+std::string with_digits(double value, int digits) {
+  return std::isnan(value) ? "-" : fmt::format("{:.{}f}", value, digits);
+}
+
+std::string exact(double value) { return std::isnan(value) ? std::string() : fmt::format("{}", value); }
+
+}  // namespace moelab

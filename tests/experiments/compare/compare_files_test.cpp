@@ -1,0 +1,102 @@
+#include "experiments/compare/compare_files.hpp"
+
+#include "core/error.hpp"
+#include "experiments/compare/render.hpp"
+#include "tests/experiments/results/example_run.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+using namespace moelab;
+
+namespace {
+
+// Losses at steps 1 to 5 (100 tokens each, 1.8e6 training FLOPs each) are final + 1.6, 0.6, 0.2667, 0.1, 0.
+std::vector<ResultsFile> example_files(const TemporaryFolder& folder) {
+  std::vector<ResultsFile> files;
+  files.emplace_back(write_example_results(folder.path()));
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("comparison of a file reads the metric where it is asked", "[compare]") {
+  const TemporaryFolder folder;
+  const std::vector<ResultsFile> files = example_files(folder);
+  CompareOptions options;
+  const auto mean_of_moe = [&] { return compare_files(files, options).variants.at(1).mean; };
+  const double offset = 0.05 / 3;  // of the seeds: 0, 0.01, 0.04
+  CHECK_THAT(mean_of_moe(), WithinAbs(2.8 + offset, 1e-12));
+  options.at = parse_at("tokens=150");  // halfway from step 1 to step 2
+  CHECK_THAT(mean_of_moe(), WithinAbs(2.8 + offset + 1.1, 1e-12));
+  options.at = parse_at("flops=2.7e6");  // the same place
+  CHECK_THAT(mean_of_moe(), WithinAbs(2.8 + offset + 1.1, 1e-12));
+  options.at = parse_at("tokens=1000");  // no run came so far
+  CHECK(compare_files(files, options).variants.at(1).seeds.empty());
+  options.at = parse_at("best");
+  options.metric = "eval/loss/prose";
+  CHECK_THAT(mean_of_moe(), WithinAbs(2.7 + offset, 1e-12));
+  options.metric = "moe/none";
+  REQUIRE_THROWS_WITH(compare_files(files, options), Contains("moe/none"));
+  for (const char* text : {"tokens", "tokens=x", "tokens=1e6x", "tokens=-1", "steps=3", ""}) {
+    INFO(text);
+    CHECK_THROWS_AS(parse_at(text), ConfigError);
+  }
+}
+
+TEST_CASE("comparison of a file measures compute at equal loss", "[compare]") {
+  const TemporaryFolder folder;
+  const std::vector<ResultsFile> files = example_files(folder);
+  const Comparison c = compare_files(files, {});
+  // The mixture is 0.2 lower everywhere; the dense end is reached between steps 3 (+0.0667) and 4 (-0.1).
+  const double share = (1.0 / 15) / (1.0 / 6);
+  const double cost = std::exp(std::lerp(std::log(3.0), std::log(4.0), share));
+  REQUIRE(c.variants[1].compute_efficiency.values.size() == 3);
+  CHECK_THAT(c.variants[1].compute_efficiency.mean, WithinAbs(5 / cost, 1e-9));
+  CHECK_THAT(c.variants[1].wall_clock_efficiency.mean, WithinAbs(5 / cost, 1e-9));
+  CHECK(c.variants[0].compute_efficiency.values.empty());
+}
+
+TEST_CASE("comparison of several files keeps variants of the same name apart", "[compare]") {
+  const TemporaryFolder folder;
+  std::vector<ResultsFile> files = example_files(folder);
+  files.emplace_back(folder.path() / "moe-s0.h5");
+  const Comparison c = compare_files(files, {});
+  REQUIRE(c.variants.size() == 3);
+  CHECK(c.variants[0].label == "dense");
+  CHECK(c.variants[1].label == folder.path().filename().string() + ":moe");
+  CHECK(c.variants[2].label == "moe-s0:moe");
+  CHECK(c.variants[2].delta.num_seeds == 1);
+}
+
+TEST_CASE("comparison as text is honest about few seeds", "[compare]") {
+  const TemporaryFolder folder;
+  std::vector<ResultsFile> files = example_files(folder);
+  const std::string three = render(compare_files(files, {}), TableFormat::table);
+  CHECK_THAT(three, Contains("-0.2000 [-0.2000, -0.2000]") && Contains("95 % Student-t") &&
+                        Contains("2.8167 ± 0.0208"));
+  CHECK_THAT(three, !Contains("may be noise"));
+  std::vector<ResultsFile> few;
+  few.emplace_back(folder.path() / "dense-s0.h5");
+  few.emplace_back(folder.path() / "moe-s0.h5");
+  const std::string one = render(compare_files(few, {}), TableFormat::table);
+  CHECK_THAT(one, Contains("may be noise") && Contains("-0.2000") && !Contains("[-0.2") && !Contains("±  "));
+}
+
+TEST_CASE("comparison for programs has every figure", "[compare]") {
+  const TemporaryFolder folder;
+  const Comparison c = compare_files(example_files(folder), {});
+  const auto json = nlohmann::json::parse(render(c, TableFormat::json));
+  CHECK(json.at("baseline") == "dense");
+  CHECK(json.at("variants").at(1).at("delta").get<double>() == c.variants[1].delta.mean);
+  CHECK(json.at("variants").at(0).at("delta").is_null());
+  CHECK(json.at("variants").at(1).at("seeds").at(2).at("value").get<double>() == 2.84);
+  const std::string csv = render(c, TableFormat::csv);
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 3);
+  CHECK_THAT(render(c, TableFormat::latex), Contains("\\toprule") && Contains("% eval/loss"));
+  CHECK_THAT(render(c, TableFormat::markdown), Contains("| variant | eval/loss |"));
+  CHECK_THROWS_AS(table_format("xlsx"), ConfigError);
+}
