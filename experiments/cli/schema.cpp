@@ -1,0 +1,21 @@
+#include "experiments/config/schema.hpp"
+
+#include "experiments/cli/command.hpp"
+
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace moelab::cli {
+
+void add_schema(CLI::App& app, Context& /*context*/) {
+  CLI::App* command = app.add_subcommand(
+      "schema", "Print the JSON Schema (draft-07) of experiment files, for completion and checks in editors");
+  command->footer(
+      "Save it beside your experiments and start each with the line\n"
+      "  # yaml-language-server: $schema=./moelab.schema.json");
+  command->callback([] { fmt::print("{}", experiment_schema()); });
+}
+
+}  // namespace moelab::cli
