@@ -1,6 +1,7 @@
 #include "core/fields_describe.hpp"
 
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
@@ -135,11 +136,62 @@ Json schema_of(const Description& d) {
   return out;
 }
 
+// Moves what stands in several places of a schema into `definitions`, for a shorter file.
+class Sharing {
+ public:
+  explicit Sharing(Json& schema) {
+    count(schema);
+    for_each_part(schema, [&](Json& part) { replace(part); });
+    if (!definitions_.empty()) schema["definitions"] = definitions_;
+  }
+
+ private:
+  static constexpr std::size_t kWorthSharing = 300;  // bytes
+
+  // The schemas inside a schema.
+  template <class J, class F>
+  static void for_each_part(J& schema, const F& f) {
+    for (const char* key : {"properties", "anyOf"}) {
+      if (!schema.contains(key)) continue;
+      for (J& part : schema[key]) f(part);
+    }
+    for (const char* key : {"items", "additionalProperties"}) {
+      if (schema.contains(key) && schema[key].is_object()) f(schema[key]);
+    }
+  }
+
+  void count(const Json& schema) {
+    const std::string text = schema.dump();
+    if (text.size() >= kWorthSharing && ++uses_[text] > 1) return;
+    for_each_part(schema, [&](const Json& part) { count(part); });
+  }
+
+  void replace(Json& schema) {
+    const std::string text = schema.dump();
+    const auto used = uses_.find(text);
+    if (used == uses_.end() || used->second < 2) {
+      for_each_part(schema, [&](Json& part) { replace(part); });
+      return;
+    }
+    if (names_.find(text) == names_.end()) {
+      names_[text] = fmt::format("part{}", names_.size() + 1);
+      for_each_part(schema, [&](Json& part) { replace(part); });
+      definitions_[names_[text]] = schema;
+    }
+    schema = {{"$ref", "#/definitions/" + names_[text]}};
+  }
+
+  std::map<std::string, int> uses_;
+  std::map<std::string, std::string> names_;
+  Json definitions_ = Json::object();
+};
+
 }  // namespace
 
 std::string json_schema(const Description& description, const std::string& title) {
   Json out = {{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", title}};
   out.update(schema_of(description));
+  Sharing share(out);
   return out.dump(1) + '\n';
 }
 

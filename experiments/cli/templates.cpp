@@ -14,7 +14,7 @@ data:
   kind: text
   seq_len: 64
   domains:                       # losses are reported for each
-    - {name: licenses, path: "/usr/share/common-licenses/*", package: base-files}
+    - {name: cpp, path: "/usr/include/c++/*/bits/*.h", package: g++}
 
 model:
   kind: decoder
@@ -43,8 +43,9 @@ seeds: [0, 1, 2]                 # every variant is run with each; the spread is
 data:
   kind: text
   seq_len: 128
-  domains:
-    - {name: licenses, path: "/usr/share/common-licenses/*", package: base-files}
+  domains:                       # losses and routing are reported for each
+    - {name: cpp,   path: "/usr/include/c++/*/bits/*.h", package: g++}
+    - {name: perl,  path: "/usr/lib/*/perl-base/**/*.pm", package: perl-base}
 
 model:
   kind: decoder
@@ -90,7 +91,7 @@ data:
   kind: text
   seq_len: 64
   domains:
-    - {name: licenses, path: "/usr/share/common-licenses/*", package: base-files}
+    - {name: cpp, path: "/usr/include/c++/*/bits/*.h", package: g++}
 
 model:
   kind: decoder
@@ -134,7 +135,7 @@ data:
   kind: text
   seq_len: 128
   domains:
-    - {name: licenses, path: "/usr/share/common-licenses/*", package: base-files}
+    - {name: cpp, path: "/usr/include/c++/*/bits/*.h", package: g++}
 
 model:
   kind: decoder

@@ -1,0 +1,132 @@
+// The program as a user calls it.
+#include "tests/support/catch.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <sys/wait.h>
+
+using namespace moelab;
+
+namespace {
+
+struct Answer {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+std::string content(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+// Runs `moelab ARGUMENTS` in the folder.
+Answer moelab_in(const TemporaryFolder& folder, const std::string& arguments) {
+  const TemporaryFolder answers;
+  const std::string out = (answers.path() / "out").string();
+  const std::string err = (answers.path() / "err").string();
+  const std::string command = "cd '" + folder.path().string() + "' && '" MOELAB_BINARY "' " + arguments +
+                              " >'" + out + "' 2>'" + err + "' </dev/null";
+  const int status = std::system(command.c_str());
+  REQUIRE(WIFEXITED(status));
+  return {WEXITSTATUS(status), content(out), content(err)};
+}
+
+std::size_t files_in(const TemporaryFolder& folder) {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder.path()), {}));
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+const std::string kGood =
+    "version: 1\n"
+    "data: {kind: synthetic, num_features: 16, num_targets: 16}\n"
+    "model: {kind: ffn, d_model: 16, num_layers: 1, ffn: {activation: relu, d_ff: 32}}\n"
+    "train: {max_steps: 10, batch_tokens: 32, optimizer: {lr: 1e-3}}\n";
+
+}  // namespace
+
+TEST_CASE("A sound file is checked with status 0, and its runs are listed") {
+  const TemporaryFolder folder;
+  folder.write("e.yaml", kGood + "seeds: [0, 4]\n");
+  const Answer answer = moelab_in(folder, "check e.yaml");
+  CHECK(answer.code == 0);
+  CHECK(has(answer.out, "base-s0"));
+  CHECK(has(answer.out, "base-s4"));
+  CHECK(answer.err == "");
+  CHECK(moelab_in(folder, "check e.yaml --quiet").out == "");
+  CHECK(has(moelab_in(folder, "check e.yaml seeds=[9]").out, "base-s9"));
+  CHECK(files_in(folder) == 1);
+}
+
+TEST_CASE("Five mistakes are all told, with status 2, and nothing is written") {
+  const TemporaryFolder folder;
+  folder.write("e.yaml",
+               "version: 1\n"
+               "data: {kind: synthetic, num_features: 16, num_targets: 16}\n"
+               "model: {kind: ffn, hidden_size: 16, num_layers: 1, ffn: {activation: rellu, d_ff: 010}}\n"
+               "train: {max_step: 10, batch_tokens: 32.5, optimizer: {lr: 1e-3}}\n");
+  const Answer answer = moelab_in(folder, "check e.yaml");
+  CHECK(answer.code == 2);
+  CHECK(answer.out == "");
+  CHECK(has(answer.err, "e.yaml:3:20: error: `model` has no key `hidden_size`"));
+  CHECK(has(answer.err, "is called `d_model` here"));
+  CHECK(has(answer.err, "e.yaml:3:70: error: model.ffn.activation: `rellu`"));
+  CHECK(has(answer.err, "did you mean `relu`?"));
+  CHECK(has(answer.err, "e.yaml:3:83: error: model.ffn.d_ff: `010`"));
+  CHECK(has(answer.err, "e.yaml:4:9: error: `train` has no key `max_step`"));
+  CHECK(has(answer.err, "did you mean `max_steps`?"));
+  CHECK(has(answer.err, "e.yaml:4:37: error: train.batch_tokens: `32.5` is not an integer"));
+  CHECK_FALSE(has(answer.err, "\033"));
+  CHECK(files_in(folder) == 1);
+}
+
+TEST_CASE("A wrong command line has status 2") {
+  const TemporaryFolder folder;
+  for (const char* arguments :
+       {"", "chekc e.yaml", "check", "check nowhere.yaml", "new nothing", "--nothing", "completion tcsh"}) {
+    INFO(arguments);
+    const Answer answer = moelab_in(folder, arguments);
+    CHECK(answer.code == 2);
+    CHECK(answer.out == "");
+    CHECK(has(answer.err, "error: "));
+  }
+  CHECK(moelab_in(folder, "--help").code == 0);
+  CHECK(has(moelab_in(folder, "check --help").out, "KEY=VALUE"));
+}
+
+TEST_CASE("Every template is a sound experiment, and no file is overwritten") {
+  const TemporaryFolder folder;
+  for (const std::string name : {"minimal", "dense-vs-moe", "sweep", "scaling"}) {
+    INFO(name);
+    REQUIRE(moelab_in(folder, "new " + name + " -o " + name + ".yaml").code == 0);
+    const Answer answer = moelab_in(folder, "check " + name + ".yaml");
+    CHECK(answer.err == "");
+    CHECK(answer.code == 0);
+    CHECK(moelab_in(folder, "new " + name).out == content(folder.path() / (name + ".yaml")));
+    CHECK(has(content(folder.path() / (name + ".yaml")), "# yaml-language-server: $schema="));
+  }
+  const Answer again = moelab_in(folder, "new scaling -o minimal.yaml");
+  CHECK(again.code == 2);
+  CHECK(has(again.err, "exists already"));
+  CHECK_FALSE(has(content(folder.path() / "minimal.yaml"), "scaling"));
+}
+
+TEST_CASE("Completion knows every command, and bash takes it") {
+  const TemporaryFolder folder;
+  folder.write("complete.bash",
+               moelab_in(folder, "completion bash").out +
+                   "COMP_WORDS=(moelab che); COMP_CWORD=1; _moelab; echo \"${COMPREPLY[*]}\"\n"
+                   "COMP_WORDS=(moelab new --out); COMP_CWORD=2; _moelab; echo \"${COMPREPLY[*]}\"\n");
+  const std::string out = (folder.path() / "out").string();
+  REQUIRE(std::system(("bash '" + (folder.path() / "complete.bash").string() + "' >'" + out + "'").c_str()) ==
+          0);
+  CHECK(content(out) == "check\n--output\n");
+  CHECK(has(moelab_in(folder, "completion zsh").out, "'check:"));
+  CHECK(has(moelab_in(folder, "completion fish").out, "-a check"));
+}
