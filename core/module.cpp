@@ -134,6 +134,7 @@ ParameterStore::ParameterStore(Module& module, std::uint64_t seed) : parameters_
     } else {
       p.value().setConstant(static_cast<Scalar>(p.init().value));
     }
+    p.mark_changed();
   }
 }
 

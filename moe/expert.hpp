@@ -1,6 +1,6 @@
-// An expert maps rows to rows, each row by itself. It is written on the tape (forward() alone), or, where
-// speed matters, also as a forward/backward kernel pair. Dispatch runs either; both are checked by the same
-// tests.
+// An expert maps rows to rows, each row by itself. It is written on the tape (forward()), or, where speed
+// matters, as a pass of forward and backward kernels over blocks of rows (begin()). Dispatch runs either;
+// both are checked by the same tests.
 #pragma once
 
 #include "core/autograd.hpp"
@@ -15,46 +15,44 @@
 
 namespace moelab::moe {
 
-// What is known of the rows that an expert gets.
+// The rows of a batch that one expert gets.
 struct ExpertRows {
-  const ForwardContext& context;
-  // (n) which token each row is: numbers that belong to a token (dropout) are drawn by it, so that they do
-  // not depend on how rows are grouped.
+  ConstMatrixView x;  // (N, d_model) of the whole batch
+  // (n) which row of x each row of the expert is. Random numbers that belong to a token (dropout) are drawn
+  // by it, so that they do not depend on how rows are grouped.
   std::span<const Index> tokens;
+  const ForwardContext& context;
+
+  Index count() const { return static_cast<Index>(tokens.size()); }
 };
 
-// The fast form. Rows arrive in blocks that depend on the shapes alone; calls for different blocks run at the
-// same time. Buffers are row-major and may be parts of larger ones.
-class ExpertKernel {
+// One batch through one expert, in blocks of rows. Blocks may run at the same time, and so may gradient
+// pieces.
+class ExpertPass {
  public:
-  virtual ~ExpertKernel() = default;
+  virtual ~ExpertPass() = default;
 
-  // Values a row that forward() leaves for the backward pass, and that backward_rows() leaves besides them
-  // for add_parameter_gradients().
-  virtual Index saved_cols() const = 0;
-  virtual Index scratch_cols() const = 0;
-
-  // y = f(x). x, y: (n, d_model); saved: (n, saved_cols()), or without columns when no backward pass follows.
-  virtual void forward(In x, Out y, Out saved, const ExpertRows& rows) const = 0;
-
-  // dx of one block, (n, d_model), from dy. May change `saved`, and fills scratch (n, scratch_cols()).
-  virtual void backward_rows(In dy, Out saved, Out scratch, Out dx, const ExpertRows& rows) const = 0;
-
-  // Adds the gradients of the parameters, from all rows of the expert with the buffers as backward_rows()
-  // left them. The work comes in pieces that write to different places and may run at the same time.
-  virtual Index num_gradient_pieces() const = 0;
-  virtual void add_parameter_gradients(Index piece, In x, In dy, In saved, In scratch,
-                                       const ExpertRows& rows) const = 0;
+  // Rows of a block; the last one may be shorter. Depends on shapes alone.
+  virtual Index block_rows() const = 0;
+  // y = f(x) of the rows from `first` on, as many as y has. y: (m, d_model)
+  virtual void forward(Index first, Out y) = 0;
+  // Called once before the blocks of the backward pass.
+  virtual void prepare_backward() {}
+  // dx of the rows from `first` on. dy, dx: (m, d_model)
+  virtual void backward(Index first, In dy, Out dx) = 0;
+  // After all blocks: adds the gradients of the parameters, in pieces that write to different places.
+  virtual Index num_gradient_pieces() const { return 0; }
+  virtual void add_parameter_gradients(Index /*piece*/) {}
 };
 
 // One of the two forms is overridden.
 class Expert : public Module {
  public:
-  // On the tape. x: (n, d_model) -> (n, d_model). An expert is never called twice at once, so its parameters
-  // have one writer.
+  // On the tape. x: (n, d_model) -> (n, d_model), the rows that `rows` names. An expert is never called twice
+  // at once, so its parameters have one writer.
   virtual Variable forward(const Variable& x, const ExpertRows& rows);
-  // As kernels; null: on the tape.
-  virtual const ExpertKernel* kernel() const { return nullptr; }
+  // As kernels. What `rows` refers to outlives the pass. By default a pass of one block that runs forward().
+  virtual std::unique_ptr<ExpertPass> begin(const ExpertRows& rows);
 };
 
 struct ExpertShape {

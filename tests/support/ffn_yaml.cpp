@@ -52,7 +52,9 @@ moe::MoeLayer& Ffn::moe() const { return dynamic_cast<moe::MoeLayer&>(*block); }
 
 MatrixView Ffn::weight(const std::string& path) const {
   for (const NamedParameter& p : store->parameters()) {
-    if (p.path == path) return p.parameter->value();
+    if (p.path != path) continue;
+    p.parameter->mark_changed();  // the caller may change it
+    return p.parameter->value();
   }
   fail("[test] no parameter {}", path);
 }
