@@ -19,7 +19,8 @@ inline constexpr int kInterrupted = 130;   // ended by Ctrl-C, after a checkpoin
 
 // What the options that all commands share have set, and what a command answers.
 struct Context {
-  bool quiet = false;  // results and errors only
+  bool quiet = false;        // results and errors only
+  std::string command_line;  // as it was typed
   int exit_code = kDone;
 };
 
@@ -27,6 +28,7 @@ struct Context {
 void add_check(CLI::App& app, Context& context);
 void add_completion(CLI::App& app, Context& context);
 void add_new(CLI::App& app, Context& context);
+void add_run(CLI::App& app, Context& context);
 void add_schema(CLI::App& app, Context& context);
 void add_version(CLI::App& app, Context& context);
 

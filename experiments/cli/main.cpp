@@ -24,9 +24,11 @@ int run(int argc, char** argv) {
       "Research on mixture-of-experts feed-forward networks: one YAML file trains, one HDF5 file tells.",
       "moelab"};
   cli::Context context;
+  context.command_line = fmt::format("{}", fmt::join(argv, argv + argc, " "));
   app.add_flag("-q,--quiet", context.quiet, "Results and errors only");
   app.require_subcommand(1);
   app.fallthrough();
+  cli::add_run(app, context);
   cli::add_check(app, context);
   cli::add_new(app, context);
   cli::add_schema(app, context);

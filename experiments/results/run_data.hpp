@@ -26,7 +26,7 @@ struct AccountingRow {
   double flops_forward_per_token = 0;  // one multiply-add = 2 FLOPs, full attention square
 };
 
-struct Accounting {
+struct AccountingTable {
   std::vector<AccountingRow> rows;
   std::int64_t params_total = 0;
   double params_active = 0;
@@ -55,7 +55,7 @@ struct RunInfo {
   std::string dataset;             // a word or two, for people
   std::vector<std::string> domains;
   std::vector<MoeLayer> moe_layers;
-  Accounting accounting;
+  AccountingTable accounting;
   std::vector<std::pair<std::string, std::string>> provenance;  // see experiments/results/provenance.hpp
 };
 

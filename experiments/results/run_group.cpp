@@ -229,7 +229,7 @@ void add_samples(hdf5::Group& run, const RunData& data) {
   g.array("weight", dimensions, {samples, positions, layers, slots}, s.weight, {"1", "combine weight"});
 }
 
-void add_accounting(hdf5::Group& run, const Accounting& a) {
+void add_accounting(hdf5::Group& run, const AccountingTable& a) {
   hdf5::Group& g = run.group("accounting");
   g.attribute("params_total", a.params_total);
   g.attribute("params_active", a.params_active);

@@ -16,7 +16,7 @@ using nlohmann::json;
 json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
 double number(const json& value) { return value.is_null() ? kNotMeasured : value.get<double>(); }
 
-json to_json(const Accounting& a) {
+json to_json(const AccountingTable& a) {
   json rows = json::array();
   for (const AccountingRow& r : a.rows)
     rows.push_back({{"module", r.module},
@@ -35,8 +35,8 @@ json to_json(const Accounting& a) {
           {"conventions", a.conventions}};
 }
 
-Accounting accounting_from(const json& j) {
-  Accounting a;
+AccountingTable accounting_from(const json& j) {
+  AccountingTable a;
   for (const json& r : j.at("rows"))
     a.rows.push_back({r.at("module").get<std::string>(), r.at("kind").get<std::string>(),
                       r.at("params_total").get<std::int64_t>(), number(r.at("params_active")),

@@ -82,7 +82,7 @@ RunSummary summarise(const RunData& data) {
     for (const TrainRecord& r : data.train) ratios.push_back(r.active_compute_ratio);
   }
   s.active_compute_ratio_measured = mean_of_measured(ratios);
-  const Accounting& a = data.info.accounting;
+  const AccountingTable& a = data.info.accounting;
   s.params_total = static_cast<double>(a.params_total);
   s.params_active = a.params_active;
   s.flops_forward_per_token = a.flops_forward_per_token;

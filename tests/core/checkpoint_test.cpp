@@ -2,14 +2,13 @@
 
 #include "core/error.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
-
-#include <unistd.h>
 
 using namespace moelab;
 namespace fs = std::filesystem;
@@ -43,14 +42,9 @@ struct Fixture {
   Matrix values() { return store.values(); }
 };
 
-// A file in a folder of its own that goes away with it.
 struct TemporaryFile {
-  TemporaryFile() : folder(fs::temp_directory_path() / fmt::format("moelab_checkpoint_{}", ::getpid())) {
-    fs::create_directories(folder);
-  }
-  ~TemporaryFile() { fs::remove_all(folder); }
-  fs::path folder;
-  fs::path path() const { return folder / "step_7.h5"; }
+  TemporaryFolder folder;
+  fs::path path() const { return folder.path() / "step_7.h5"; }
 };
 
 std::string message_of(const std::function<void()>& f) {
@@ -140,5 +134,6 @@ TEST_CASE("a file that is no checkpoint is refused", "[checkpoint]") {
   root.attribute("format", std::string("moelab-results"));
   hdf5::write_file(file.path(), root);
   CHECK(mentions(message_of([&] { CheckpointReader reader(file.path()); }), "not a moelab checkpoint"));
-  CHECK(mentions(message_of([&] { CheckpointReader reader(file.folder / "absent.h5"); }), "absent.h5"));
+  CHECK(
+      mentions(message_of([&] { CheckpointReader reader(file.folder.path() / "absent.h5"); }), "absent.h5"));
 }

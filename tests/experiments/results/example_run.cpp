@@ -13,7 +13,7 @@ RunInfo example_info(const std::string& variant, std::uint64_t seed) {
   info.dataset = "text";
   info.domains = {"prose", "c++"};
   info.moe_layers = {{1, 4, 2}, {3, 2, 1}};
-  Accounting& a = info.accounting;
+  AccountingTable& a = info.accounting;
   a.rows = {{"embed", "embedding", 1000, 1000, 0}, {"layers.1.ffn", "experts", 4000, 2000, 4000}};
   a.params_total = 5000;
   a.params_active = 3000;

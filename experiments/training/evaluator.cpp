@@ -1,0 +1,57 @@
+#include "experiments/training/evaluator.hpp"
+
+#include "core/error.hpp"
+#include "experiments/training/finite.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace moelab {
+
+Evaluation evaluate(Model& model, const Dataset& data, const EvaluationPlan& plan, ForwardContext context,
+                    const EvaluationObserver& observer) {
+  context.training = false;
+  context.record = false;
+  context.micro_batch = 0;
+  context.num_micro_batches = 1;
+  std::int64_t num_sequences = data.num_eval_sequences();
+  if (plan.max_tokens) {
+    // At least one sequence of each domain: they come in turn.
+    const auto least = static_cast<std::int64_t>(data.domains().size());
+    num_sequences = std::min(num_sequences, std::max(least, *plan.max_tokens / data.seq_len()));
+  }
+  require(num_sequences > 0, "[evaluate] the data hold no evaluation sequence");
+
+  const std::size_t num_domains = data.domains().size();
+  std::vector<double> sums(num_domains, 0.0);
+  std::vector<std::int64_t> counts(num_domains, 0);
+  for (std::int64_t first = 0; first < num_sequences; first += plan.batch_sequences) {
+    const Index count = std::min<Index>(plan.batch_sequences, num_sequences - first);
+    const Batch batch = data.eval_batch(first, count);
+    const ModelOutput output = checked_forward(model, batch, context);
+    const Index targets_per_sequence = static_cast<Index>(output.target_losses.size()) / batch.num_sequences;
+    for (std::size_t i = 0; i < output.target_losses.size(); ++i) {
+      if (std::isnan(output.target_losses[i])) continue;
+      const auto sequence = i / static_cast<std::size_t>(targets_per_sequence);
+      const auto domain = static_cast<std::size_t>(batch.domain[sequence]);
+      sums[domain] += output.target_losses[i];
+      ++counts[domain];
+    }
+    if (observer) observer(batch, output);
+  }
+
+  Evaluation result;
+  double sum = 0;
+  for (std::size_t d = 0; d < num_domains; ++d) {
+    sum += sums[d];
+    result.num_counted += counts[d];
+    result.loss_by_domain.push_back(counts[d] > 0 ? sums[d] / static_cast<double>(counts[d])
+                                                  : std::numeric_limits<double>::quiet_NaN());
+  }
+  require(result.num_counted > 0, "[evaluate] no target of {} sequences counts", num_sequences);
+  result.loss = sum / static_cast<double>(result.num_counted);
+  return result;
+}
+
+}  // namespace moelab

@@ -1,0 +1,20 @@
+// Finding where a value stopped being finite.
+#pragma once
+
+#include "core/context.hpp"
+#include "experiments/data/dataset.hpp"
+#include "experiments/models/model.hpp"
+
+#include <string>
+
+namespace moelab {
+
+// model.forward(), with the step added to the message of a NonFiniteError that comes out of it.
+ModelOutput checked_forward(Model& model, const Batch& batch, const ForwardContext& context);
+
+// Repeats the forward pass with an observer and throws a NonFiniteError that names the step and the first
+// parameter or sub-layer output that is not finite, or `what` if all of them are.
+[[noreturn]] void name_non_finite(Model& model, const Batch& batch, const ForwardContext& context,
+                                  const std::string& what);
+
+}  // namespace moelab

@@ -1,0 +1,55 @@
+// From routing records to what the results file holds of them.
+#pragma once
+
+#include "experiments/data/dataset.hpp"
+#include "experiments/models/model.hpp"
+#include "experiments/results/run_data.hpp"
+#include "experiments/training/evaluator.hpp"
+#include "moe/statistics.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace moelab {
+
+// [mixture layer][micro-batch]
+using RoutingRecords = std::vector<std::vector<moe::RoutingRecord>>;
+
+class RoutingMonitor {
+ public:
+  RoutingMonitor(Model& model, const Dataset& data);
+
+  // One row of results per mixture layer.
+  std::vector<LayerRouting> layers(const RoutingRecords& records) const;
+  // FLOPs of the FFNs as executed / if every expert ran on every token, over all layers of the step. 1 for a
+  // dense model.
+  double active_compute_ratio(const RoutingRecords& records) const;
+
+  // Watches an evaluation at that step: keeps the choices of its first batch for the saturation, and in the
+  // final evaluation counts co-activation, domains and ids.
+  EvaluationObserver evaluation_observer(std::int64_t step, bool is_final);
+  // After the final evaluation.
+  EvaluationStatistics evaluation_statistics() const;
+  // The routing of the first sequences of the final evaluation, about `num_tokens` tokens of it spread over
+  // the domains.
+  RoutingSamples samples(Index num_tokens) const;
+
+ private:
+  struct Probe {
+    std::int64_t step = 0;
+    std::vector<moe::RoutingRecord> layers;
+  };
+  void observe(std::int64_t step, bool is_final, const Batch& batch, const ModelOutput& output);
+
+  const Dataset& data_;
+  std::vector<std::pair<std::int64_t, moe::FfnBlock*>> blocks_;  // model layer, mixture
+  double dense_flops_per_token_ = 0;                             // of the layers without a mixture
+  std::vector<Probe> probes_;                                    // the last is of the final evaluation
+  Batch probe_batch_;                                            // the same batch each time
+  std::vector<moe::RoutingCounts> counts_;                       // of the final evaluation
+};
+
+// The mixture layers of a model, for RunInfo.
+std::vector<MoeLayer> moe_layers(Model& model);
+
+}  // namespace moelab

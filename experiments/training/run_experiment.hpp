@@ -1,0 +1,37 @@
+// From an experiment file to results: every run trained, one results file of them all.
+#pragma once
+
+#include "experiments/config/experiment.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace moelab {
+
+struct RunOptions {
+  std::filesystem::path output_root = "runs";
+  bool quiet = false;
+  std::string command_line;  // for the provenance
+  std::function<bool()> stop_requested = [] { return false; };
+};
+
+struct FailedRun {
+  std::string name;
+  std::string reason;
+};
+
+struct ExperimentOutcome {
+  std::filesystem::path folder;   // of this execution
+  std::filesystem::path results;  // results.h5
+  std::vector<FailedRun> failed;  // diverged runs included
+  bool interrupted = false;
+};
+
+// Trains the runs one after another; a run that fails or diverges does not stop the others, a stop request
+// does. Progress goes to stderr. results.h5 is written anew after each run.
+ExperimentOutcome run_experiment(const Experiment& experiment, const RunOptions& options);
+
+}  // namespace moelab

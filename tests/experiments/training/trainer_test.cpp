@@ -1,0 +1,238 @@
+#include "experiments/training/trainer.hpp"
+
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "experiments/config/experiment.hpp"
+#include "experiments/data/make_dataset.hpp"
+#include "experiments/models/make_model.hpp"
+#include "experiments/training/finite.hpp"
+#include "experiments/training/run_one.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+#include <cmath>
+#include <fstream>
+
+using namespace moelab;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Letters in a loop with some noise, so that there is something to learn; two domains.
+void write_corpus(const fs::path& folder) {
+  const random::Stream stream(3, "test corpus");
+  for (int d = 0; d < 2; ++d) {
+    std::ofstream out(folder / fmt::format("domain{}.txt", d), std::ios::binary);
+    for (std::uint64_t i = 0; i < 20000; ++i) {
+      const char letter = static_cast<char>((d == 0 ? 'a' : 'n') + i % 11);
+      out << (stream.uniform(i) < 0.1 ? static_cast<char>('A' + stream.below(i, 20)) : letter);
+    }
+  }
+}
+
+constexpr const char* kExperiment = R"(
+version: 1
+name: trainer_test
+seeds: [5]
+data:
+  kind: text
+  seq_len: 16
+  domains:
+    - {name: first, path: domain0.txt}
+    - {name: second, path: domain1.txt}
+model:
+  kind: decoder
+  d_model: 16
+  num_layers: 2
+  num_heads: 2
+  dropout: 0.1
+  ffn: {kind: dense, activation: swiglu, d_ff: 32}
+train:
+  max_steps: 12
+  batch_tokens: 128
+  optimizer: {kind: adamw, lr: 1e-2}
+  schedule: {kind: cosine, warmup_tokens: 256}
+eval: {every_tokens: 512, max_tokens: 512}
+log: {every_steps: 4, routing_every_steps: 4, sample_tokens: 8}
+variants:
+  dense: {}
+  moe:
+    model.ffn:
+      kind: moe
+      experts: {kind: ffn, count: 4, activation: swiglu, d_ff: 16}
+      router: {kind: top_k, top_k: 2}
+      losses: {load_balance: 0.01, z: 0.001}
+)";
+
+// An experiment in a folder of its own.
+struct Fixture {
+  explicit Fixture(std::vector<std::string> overrides = {}) {
+    write_corpus(folder.path());
+    std::ofstream(folder.path() / "test.yaml") << kExperiment;
+    LoadOptions options;
+    options.overrides = std::move(overrides);
+    experiment = load_experiment(folder.path() / "test.yaml", options);
+    data = make_dataset(experiment.runs.front().config.data);
+  }
+  const Run& run(const std::string& variant) const {
+    for (const Run& r : experiment.runs) {
+      if (r.variant == variant) return r;
+    }
+    throw Error("no variant " + variant);
+  }
+
+  TemporaryFolder folder;
+  Experiment experiment;
+  std::unique_ptr<const Dataset> data;
+};
+
+struct Trained {
+  Matrix parameters;
+  RunData results;
+};
+
+// Each call in a folder of its own.
+Trained train(const Fixture& fixture, const std::string& variant) {
+  static int number = 0;
+  const Run& run = fixture.run(variant);
+  const fs::path folder = fixture.folder.path() / fmt::format("run{}", number++);
+  fs::create_directories(folder);
+  const auto model = make_model(run.config.model, shape_of(*fixture.data));
+  RunInfo info;
+  info.name = run.name;
+  info.domains = fixture.data->domains();
+  info.moe_layers = moe_layers(*model);
+  Recorder recorder = Recorder::create(folder, info);
+  Trainer trainer(run, *model, *fixture.data, recorder, {});
+  CHECK(trainer.train() == RunStatus::done);
+  return {trainer.parameters().values(), recorder.data()};
+}
+
+}  // namespace
+
+TEST_CASE("a run learns, and its records say how it went", "[trainer]") {
+  const Fixture fixture({"train.max_steps=80"});
+  const Trained moe = train(fixture, "moe");
+  const RunData& r = moe.results;
+  REQUIRE(r.train.size() == 21);  // step 1, and every 4th to 80
+  CHECK(r.train.front().step == 1);
+  CHECK(r.train.back().step == 80);
+  CHECK(r.train.back().tokens == 80 * 128);
+  CHECK(r.train.front().lr == 0);   // the first step of a warm-up
+  CHECK(r.train.front().loss > 5);  // log 256 = 5.5
+  CHECK(r.eval.size() == 20);       // every 512 tokens of 10,240
+  CHECK(r.eval.back().loss < 0.75 * r.eval.front().loss);
+  CHECK(r.eval.back().loss_by_domain.size() == 2);
+  CHECK(std::abs(r.eval.back().bits_per_byte - r.eval.back().loss / std::log(2.0)) < 1e-12);
+  REQUIRE(r.routing.size() == 21);
+  for (const LayerRouting& layer : r.routing.back().layers) {
+    std::int64_t tokens = 0;
+    for (const std::int32_t count : layer.expert_tokens) tokens += count;
+    CHECK(tokens == 2 * 128);
+    CHECK(std::abs(layer.active_compute_ratio - 0.5) < 1e-12);
+  }
+  // Two layers of two losses, each reported once.
+  REQUIRE(r.train.back().auxiliary_losses.size() == 2);
+  CHECK(r.train.back().auxiliary_losses[0].first == "load_balance");
+  CHECK(std::abs(r.train.back().active_compute_ratio - 0.5) < 1e-12);
+  // Every token of the evaluation chose two experts, in each of two layers.
+  REQUIRE(r.statistics.coactivation.size() == 2);
+  for (const auto& pairs : r.statistics.coactivation) {
+    std::int64_t sum = 0;
+    for (const std::int64_t n : pairs) sum += n;
+    CHECK(sum == 512 * 4);
+  }
+  CHECK(r.statistics.saturation.back() == std::vector<double>{1, 1});
+  CHECK(r.samples.num_samples == 2);
+  CHECK(r.samples.num_positions == 4);
+}
+
+TEST_CASE("the same seed gives the same bits at any number of threads", "[trainer][determinism]") {
+  const Fixture fixture;
+  for (const std::string variant : {"dense", "moe"}) {
+    parallel::set_threads(1);
+    const Trained one = train(fixture, variant);
+    for (const int threads : {2, 3, 8}) {
+      parallel::set_threads(threads);
+      const Trained several = train(fixture, variant);
+      CHECK(several.parameters == one.parameters);
+      CHECK(several.results.eval.back().loss == one.results.eval.back().loss);
+    }
+    parallel::set_threads(0);
+  }
+}
+
+TEST_CASE("another seed, or evaluating more often, changes what it should", "[trainer]") {
+  const Fixture fixture;
+  const Matrix parameters = train(fixture, "moe").parameters;
+  CHECK(train(Fixture({"seeds=[6]"}), "moe").parameters != parameters);
+  // Evaluation leaves no trace in training.
+  CHECK(train(Fixture({"eval.every_tokens=128"}), "moe").parameters == parameters);
+  CHECK(train(Fixture({"log.routing_every_steps=1"}), "moe").parameters == parameters);
+}
+
+TEST_CASE("micro-batches of a step sum to the gradient of the whole batch", "[trainer]") {
+  // Without dropout and auxiliary losses the mean over micro-batches is the mean over the batch.
+  const std::vector<std::string> plain{
+      "model.dropout=0", "train.max_steps=1", "train.schedule.warmup_tokens=0",
+      "train.optimizer={kind: sgd, lr: 1.0, momentum: 0, weight_decay: 0}", "train.grad_clip=null"};
+  std::vector<std::string> split = plain;
+  split.emplace_back("train.micro_batch_tokens=32");
+  const Matrix whole = train(Fixture(plain), "dense").parameters;
+  const Matrix parts = train(Fixture(split), "dense").parameters;
+  CHECK((whole - parts).cwiseAbs().maxCoeff() < 1e-6);
+}
+
+TEST_CASE("a value that is not finite ends the run with its name, and the snapshot stays", "[trainer]") {
+  const Fixture fixture(
+      {"train.optimizer.lr=1e30", "train.schedule.warmup_tokens=0", "train.grad_clip=null"});
+  const Run& run = fixture.run("moe");
+  const fs::path folder = fixture.folder.path() / "diverging";
+  fs::create_directories(folder);
+  const RunResult result = run_one(run, {}, *fixture.data, folder, {}, {});
+  CHECK(result.status == RunStatus::diverged);
+  INFO(result.reason);
+  CHECK(result.reason.find("step ") == 0);
+  CHECK(result.reason.find("the gradient of embed is not finite") != std::string::npos);
+  const RunData recovered = recover_run(folder);
+  REQUIRE_FALSE(recovered.train.empty());
+  CHECK(std::isfinite(recovered.train.back().loss));
+  CHECK(recovered.status == RunStatus::diverged);
+}
+
+TEST_CASE("the first sub-layer whose output is not finite is named", "[trainer]") {
+  // A parameter that overflows in the second layer's FFN alone.
+  const Fixture fixture;
+  const Run& run = fixture.run("dense");
+  const auto model = make_model(run.config.model, shape_of(*fixture.data));
+  ParameterStore store(*model, 1);
+  for (const NamedParameter& p : store.parameters()) {
+    if (p.path == "layers.1.ffn.w1" || p.path == "layers.1.ffn.w3")
+      p.parameter->value().setConstant(Scalar(1e30));
+  }
+  const Batch batch = fixture.data->train_batch(1, 0, 2);
+  ForwardContext context;
+  context.step = 6;
+  std::string message;
+  try {
+    name_non_finite(*model, batch, context, "the loss");
+  } catch (const NonFiniteError& e) {
+    message = e.what();
+  }
+  INFO(message);
+  CHECK(message.find("step 7: ") == 0);
+  CHECK(message.find("layers.1.ffn") != std::string::npos);
+}
+
+TEST_CASE("a stop request ends the run after the step, with a snapshot", "[trainer]") {
+  const Fixture fixture;
+  const fs::path folder = fixture.folder.path() / "stopped";
+  fs::create_directories(folder);
+  int asked = 0;
+  TrainerHooks hooks;
+  hooks.stop_requested = [&] { return ++asked == 5; };
+  const RunResult result = run_one(fixture.run("moe"), {}, *fixture.data, folder, {}, hooks);
+  CHECK(result.status == RunStatus::interrupted);
+  CHECK(recover_run(folder).train.back().step == 4);
+  CHECK(fs::exists(folder / "run.h5"));
+}
