@@ -51,9 +51,11 @@ std::string type_of(const Description& d) {
 std::string default_of(const Description& d) {
   if (d.info.required) return "**required**";
   if (d.default_value.is_null()) return d.info.when_absent.empty() ? "none" : d.info.when_absent;
+  if (!d.default_kind.empty()) return fmt::format("kind `{}`", d.default_kind);
   const bool is_short = d.default_value.is_scalar() || d.type == Type::list;
   if (!is_short || (d.default_value.is_scalar() && d.default_value.text.empty())) return "";
-  std::string out = fmt::format("`{}`", yaml::emit_flow(d.default_value));
+  const bool is_text = d.default_value.is_scalar();
+  std::string out = fmt::format("`{}`", is_text ? d.default_value.text : yaml::emit_flow(d.default_value));
   if (d.optional && !d.info.when_absent.empty()) out += fmt::format("; null: {}", d.info.when_absent);
   return out;
 }
@@ -73,9 +75,9 @@ std::string field_table(const std::vector<Description::Field>& fields) {
   std::string out = "| key | type | default | meaning |\n|---|---|---|---|\n";
   for (const Description::Field& field : fields) {
     const Description& d = field.description;
-    const std::string unit = d.info.unit.empty() ? "" : fmt::format(" ({})", d.info.unit);
-    out += fmt::format("| `{}` | {} | {} | {}{} |\n", field.name, cell(type_of(d)), cell(default_of(d)),
-                       cell(d.info.help), unit);
+    const std::string unit = d.info.unit.empty() ? "" : fmt::format(", in {}", d.info.unit);
+    out += fmt::format("| `{}` | {}{} | {} | {} |\n", field.name, cell(type_of(d)), unit, cell(default_of(d)),
+                       cell(d.info.help));
   }
   return out;
 }

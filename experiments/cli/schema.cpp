@@ -15,7 +15,10 @@ void add_schema(CLI::App& app, Context& /*context*/) {
   command->footer(
       "Save it beside your experiments and start each with the line\n"
       "  # yaml-language-server: $schema=./moelab.schema.json");
-  command->callback([] { fmt::print("{}", experiment_schema()); });
+  auto reference = std::make_shared<bool>(false);
+  command->add_flag("--reference", *reference, "The fields as Markdown tables instead");
+  command->callback(
+      [reference] { fmt::print("{}", *reference ? experiment_reference() : experiment_schema()); });
 }
 
 }  // namespace moelab::cli

@@ -25,15 +25,15 @@ void attention_fields(FieldVisitor& v, ModelConfig& c) {
          "Before each sub-layer, with a final norm, or after its residual sum as in the original Transformer",
      .choices = {"pre", "post"}});
   v("norm_eps", c.norm_eps, {.help = "Epsilon of the norms", .min = 0, .min_exclusive = true});
-  if (c.norm == "layer") {
-    v("epsilon_outside", c.epsilon_outside,
-      {.help = "Divide by the standard deviation + eps instead of sqrt(variance + eps)"});
-  }
+  v("epsilon_outside", c.epsilon_outside,
+    {.help = "LayerNorm that divides by the standard deviation + eps instead of sqrt(variance + eps)"});
   v("position", c.position,
     {.help = "How positions are told apart", .choices = {"rope", "learned", "sinusoidal", "none"}});
   v("rope_theta", c.rope_theta, {.help = "Base of the RoPE wavelengths", .min = 1});
   v("tie_embeddings", c.tie_embeddings, {.help = "The output head uses the embedding matrix"});
 
+  v.check(!c.epsilon_outside || c.norm == "layer", "epsilon_outside",
+          "only LayerNorm (`norm: layer`) has it");
   v.check(c.num_heads >= 1 && c.d_model % c.num_heads == 0, "d_model",
           fmt::format("{} is not divisible by num_heads {}", c.d_model, c.num_heads));
   v.check(c.kv_heads() >= 1 && c.num_heads % c.kv_heads() == 0, "num_kv_heads",

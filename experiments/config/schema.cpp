@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace moelab {
 
@@ -21,28 +22,71 @@ const Description* struct_in(const Description& d) {
   return at->type == Type::structure ? at : nullptr;
 }
 
-// Fields that all kinds share are told once; those of one kind below the kind.
-bool in_all_forms(const Description& d, const std::string& name) {
+// Rows of a table that hold for the same kinds.
+struct Rows {
+  std::vector<std::string> kinds;
+  std::vector<Description::Field> fields;
+};
+
+// The fields of all kinds, grouped by the kinds that have them in the same form.
+std::vector<Rows> rows_of(const Description& d) {
+  struct Row {
+    std::string text;
+    Description::Field field;
+    std::vector<std::string> kinds;
+  };
+  std::vector<Row> rows;
   for (const Description::Form& form : d.forms) {
-    bool found = false;
-    for (const Description::Field& field : form.fields) found = found || field.name == name;
-    if (!found) return false;
+    for (const Description::Field& field : form.fields) {
+      const std::string text = field_table({field});
+      const auto known = std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.text == text; });
+      if (known == rows.end()) {
+        rows.push_back({text, field, {form.kind}});
+      } else {
+        known->kinds.push_back(form.kind);
+      }
+    }
   }
-  return true;
+  std::vector<Rows> out;
+  for (const Row& row : rows) {
+    auto group = std::find_if(out.begin(), out.end(), [&](const Rows& r) { return r.kinds == row.kinds; });
+    if (group == out.end()) group = out.insert(out.end(), {row.kinds, {}});
+    group->fields.push_back(row.field);
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Rows& x, const Rows& y) { return x.kinds.size() > y.kinds.size(); });
+  return out;
 }
 
+std::string body_of(const Description& d) {
+  std::string out;
+  const bool has_kinds = !d.default_kind.empty();
+  if (has_kinds) {
+    out += fmt::format("`kind`: `{}` (default `{}`). {}.\n", fmt::join(d.kind_info.choices, "`, `"),
+                       d.default_kind, d.kind_info.help);
+  }
+  for (const Rows& rows : rows_of(d)) {
+    if (has_kinds && rows.kinds.size() < d.forms.size()) {
+      out += fmt::format("\n{} `{}`:\n", rows.kinds.size() == 1 ? "kind" : "kinds",
+                         fmt::join(rows.kinds, "`, `"));
+    }
+    out += (out.empty() ? "" : "\n") + field_table(rows.fields);
+  }
+  return out;
+}
+
+// Every block of the file, blocks of the same content under one heading.
 class ReferenceWriter {
  public:
-  std::string text;
-
-  void block(const Description& d, const std::string& path) {
+  void add(const Description& d, const std::string& path) {
     if (path == "model.layers.ffn") return;  // as model.ffn
-    text += fmt::format("\n### `{}`\n\n", path.empty() ? "the file" : path);
-    if (!path.empty() && !d.info.help.empty()) text += d.info.help + ".\n\n";
-    if (d.default_kind.empty()) {
-      table(d.forms.front().fields);
+    const std::string body = body_of(d);
+    const auto same =
+        std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& b) { return b.body == body; });
+    if (same != blocks_.end()) {
+      same->paths.push_back(path);
     } else {
-      kinds(d);
+      blocks_.push_back({{path}, d.info.help, body});
     }
     std::vector<std::string> told;
     for (const Description::Form& form : d.forms) {
@@ -50,36 +94,29 @@ class ReferenceWriter {
         const Description* below = struct_in(field.description);
         if (below == nullptr || std::find(told.begin(), told.end(), field.name) != told.end()) continue;
         told.push_back(field.name);
-        block(*below, path.empty() ? field.name : path + "." + field.name);
+        add(*below, path.empty() ? field.name : path + "." + field.name);
       }
     }
+  }
+
+  std::string text() const {
+    std::string out;
+    for (const Block& block : blocks_) {
+      const bool is_top = block.paths.front().empty();
+      out += is_top ? "### The file\n\n" : fmt::format("\n### `{}`\n\n", fmt::join(block.paths, "`, `"));
+      if (!is_top && block.paths.size() == 1) out += block.help + ".\n\n";
+      out += block.body;
+    }
+    return out;
   }
 
  private:
-  void table(const std::vector<Description::Field>& fields) {
-    if (!fields.empty()) text += field_table(fields);
-  }
-
-  void kinds(const Description& d) {
-    std::string names;
-    for (const Description::Form& form : d.forms) names += (names.empty() ? "`" : ", `") + form.kind + "`";
-    text += fmt::format("`kind`: {} (default `{}`). {}.\n", names, d.default_kind, d.kind_info.help);
-    std::vector<Description::Field> shared;
-    for (const Description::Field& field : d.forms.front().fields) {
-      if (in_all_forms(d, field.name)) shared.push_back(field);
-    }
-    if (!shared.empty()) text += "\n";
-    table(shared);
-    for (const Description::Form& form : d.forms) {
-      std::vector<Description::Field> own;
-      for (const Description::Field& field : form.fields) {
-        if (!in_all_forms(d, field.name)) own.push_back(field);
-      }
-      if (own.empty()) continue;
-      text += fmt::format("\nkind `{}`:\n\n", form.kind);
-      table(own);
-    }
-  }
+  struct Block {
+    std::vector<std::string> paths;
+    std::string help;
+    std::string body;
+  };
+  std::vector<Block> blocks_;
 };
 
 }  // namespace
@@ -88,8 +125,8 @@ std::string experiment_schema() { return json_schema(describe_fields(WholeFile{}
 
 std::string experiment_reference() {
   ReferenceWriter writer;
-  writer.block(describe_fields(WholeFile{}), "");
-  return writer.text.substr(1);
+  writer.add(describe_fields(WholeFile{}), "");
+  return writer.text();
 }
 
 }  // namespace moelab

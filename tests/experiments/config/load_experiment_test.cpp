@@ -275,6 +275,9 @@ TEST_CASE("Attention needs widths that divide") {
   CHECK(has(model("d_model: 16, num_heads: 4, num_kv_heads: 3"), "not divisible by num_kv_heads 3"));
   CHECK(has(model("d_model: 12, num_heads: 4"), "the head width 3 must be even"));
   CHECK(model("d_model: 12, num_heads: 4, position: learned") == "");
+  CHECK(has(model("d_model: 16, num_heads: 4, epsilon_outside: true"),
+            "model.epsilon_outside: only LayerNorm"));
+  CHECK(model("d_model: 16, num_heads: 4, norm: layer, epsilon_outside: true") == "");
 }
 
 TEST_CASE("A data file that is missing is named with the package that brings it") {
