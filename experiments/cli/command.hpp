@@ -25,6 +25,7 @@ struct Context {
 };
 
 // Each adds a subcommand whose callback does the work and sets context.exit_code. Errors are thrown.
+void add_bench(CLI::App& app, Context& context);
 void add_check(CLI::App& app, Context& context);
 void add_completion(CLI::App& app, Context& context);
 void add_new(CLI::App& app, Context& context);

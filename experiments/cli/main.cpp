@@ -1,5 +1,7 @@
 // Dispatches to the commands and turns what they throw into messages and exit statuses.
 #include "core/error.hpp"
+#include "core/memory.hpp"
+#include "core/parallel.hpp"
 #include "experiments/cli/command.hpp"
 #include "experiments/cli/terminal.hpp"
 
@@ -28,6 +30,7 @@ int run(int argc, char** argv) {
   app.add_flag("-q,--quiet", context.quiet, "Results and errors only");
   app.require_subcommand(1);
   app.fallthrough();
+  cli::add_bench(app, context);
   cli::add_run(app, context);
   cli::add_check(app, context);
   cli::add_new(app, context);
@@ -47,6 +50,8 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_freed_memory();
+  parallel::prepare_thread();
   try {
     return run(argc, argv);
   } catch (const ConfigError& e) {

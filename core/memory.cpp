@@ -1,0 +1,25 @@
+#include "core/memory.hpp"
+
+#include <sys/resource.h>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+namespace moelab {
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  // Large blocks from the heap, not each from a mapping of its own; the heap's end is never given back.
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, -1);
+#endif
+}
+
+std::int64_t page_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+}  // namespace moelab
