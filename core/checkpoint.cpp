@@ -126,14 +126,24 @@ void CheckpointReader::restore(Optimizer& optimizer) const {
   optimizer.set_num_steps(attribute<std::int64_t>(file_, "optimizer_steps"));
 }
 
-std::vector<std::string> CheckpointReader::parameter_names() const {
-  std::vector<std::string> names = file_.datasets("parameters");
+void CheckpointReader::verify() const {
+  for (const std::string group : {"parameters", "state", "optimizer"}) {
+    for (const std::string& name : names_in(group)) read_whole(group + "/" + name);
+  }
+}
+
+std::vector<std::string> CheckpointReader::names_in(const std::string& group) const {
+  if (!file_.has(group)) return {};
+  std::vector<std::string> names = file_.datasets(group);
   std::erase_if(names, [](const std::string& name) { return name.starts_with("dim_"); });
   return names;
 }
 
-Matrix CheckpointReader::parameter(const std::string& name) const {
-  const std::string dataset = "parameters/" + name;
+std::vector<std::string> CheckpointReader::parameter_names() const { return names_in("parameters"); }
+
+Matrix CheckpointReader::parameter(const std::string& name) const { return read_whole("parameters/" + name); }
+
+Matrix CheckpointReader::read_whole(const std::string& dataset) const {
   const auto shape = file_.shape(dataset);
   require(shape.size() == 2, "[checkpoint] {}: {} is no matrix", file_.path().string(), dataset);
   Matrix value(static_cast<Index>(shape[0]), static_cast<Index>(shape[1]));

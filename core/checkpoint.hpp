@@ -39,12 +39,17 @@ class CheckpointReader {
   void restore(Module& module) const;
   void restore(Optimizer& optimizer) const;
 
+  // Reads everything once. Error naming what is damaged.
+  void verify() const;
+
   // For those who take parts of a model: names and values of the parameters.
   std::vector<std::string> parameter_names() const;
   Matrix parameter(const std::string& name) const;
 
  private:
   void read(const std::string& dataset, MatrixView value) const;
+  Matrix read_whole(const std::string& dataset) const;
+  std::vector<std::string> names_in(const std::string& group) const;
   hdf5::Reader file_;
   TrainingState training_;
 };

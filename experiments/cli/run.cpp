@@ -1,3 +1,4 @@
+#include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "experiments/cli/command.hpp"
 #include "experiments/cli/terminal.hpp"
@@ -21,6 +22,7 @@ struct Options {
   std::string file;
   std::vector<std::string> overrides;
   std::string output_root = "runs";
+  std::string resume;
   int threads = 0;
 };
 
@@ -35,7 +37,14 @@ extern "C" void request_stop(int signal) {
 void run(const Options& options, Context& context) {
   LoadOptions load;
   load.overrides = options.overrides;
-  const Experiment experiment = load_experiment(options.file, load);
+  // With --resume there is no file, and the first argument is an override too.
+  if (!options.resume.empty() && !options.file.empty()) {
+    load.overrides.insert(load.overrides.begin(), options.file);
+  } else if (options.file.empty() && options.resume.empty()) {
+    throw ConfigError("run: give an experiment file, or --resume with the folder of an execution");
+  }
+  const Experiment experiment =
+      options.resume.empty() ? load_experiment(options.file, load) : load_execution(options.resume, load);
   for (const std::string& warning : experiment.warnings) {
     fmt::print(stderr, "{}", paint_diagnostics(warning, has_colour(stderr)));
   }
@@ -45,6 +54,7 @@ void run(const Options& options, Context& context) {
 
   RunOptions run_options;
   run_options.output_root = options.output_root;
+  run_options.resume = options.resume;
   run_options.quiet = context.quiet;
   run_options.command_line = context.command_line;
   run_options.stop_requested = [] { return stop_requested.load(); };
@@ -63,12 +73,14 @@ void add_run(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
       "run", "Train every run of an experiment file, record the results, and compare the variants");
   auto options = std::make_shared<Options>();
-  command->add_option("experiment", options->file, "The experiment file (YAML)")->required();
+  command->add_option("experiment", options->file, "The experiment file (YAML)");
   command->add_option("overrides", options->overrides,
                       "KEY=VALUE, set in the base before variants are applied");
   command->add_option("-o,--output", options->output_root, "Folder for results")->capture_default_str();
   command->add_option("-t,--threads", options->threads, "Threads to use; 0: all that the machine grants")
       ->check(CLI::Range(0, 4096));
+  command->add_option("--resume", options->resume,
+                      "Folder of an execution (runs/<name>/<time> or latest): finish its runs instead");
   command->callback([options, &context] { run(*options, context); });
 }
 

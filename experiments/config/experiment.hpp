@@ -68,6 +68,7 @@ using TwinSolver = std::function<void(RunConfig& twin, const RunConfig& target, 
 struct LoadOptions {
   std::vector<std::string> overrides;  // a.b=c, applied to the base before variants
   TwinSolver solve_twin;               // needed only by files with `twin_of`
+  std::filesystem::path folder;        // where relative paths in the file start; empty: the file's own
 };
 
 // Reads, checks and expands a whole experiment; nothing else is opened or written, except that data files are

@@ -163,7 +163,8 @@ class Loader {
   }
 
   void find_data(const Node& tree, RunConfig& config, Diagnostics& told) {
-    const std::filesystem::path folder = std::filesystem::absolute(experiment_.file).parent_path();
+    const std::filesystem::path folder =
+        options_.folder.empty() ? std::filesystem::absolute(experiment_.file).parent_path() : options_.folder;
     try {
       resolve_data(config.data, folder);
     } catch (const Error& e) {

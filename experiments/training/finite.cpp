@@ -31,15 +31,18 @@ ModelOutput checked_forward(Model& model, const Batch& batch, const ForwardConte
   }
 }
 
-void name_non_finite(Model& model, const Batch& batch, const ForwardContext& context,
-                     const std::string& what) {
+void require_finite_parameters(Model& model, std::int64_t step) {
   for (const NamedParameter& p : parameters(model)) {
     const MatrixView value = p.parameter->value();
     if (const auto bad = first_bad_entry({value.data(), value.rows(), value.cols()})) {
-      throw NonFiniteError(
-          fmt::format("step {}: parameter {} is not finite ({})", context.step + 1, p.path, *bad));
+      throw NonFiniteError(fmt::format("step {}: parameter {} is not finite ({})", step, p.path, *bad));
     }
   }
+}
+
+void name_non_finite(Model& model, const Batch& batch, const ForwardContext& context,
+                     const std::string& what) {
+  require_finite_parameters(model, static_cast<std::int64_t>(context.step) + 1);
   const ForwardContext::Observer observer = [&](const std::string& path, const Variable& value) {
     if (const auto bad = first_bad_entry(value.value())) {
       throw NonFiniteError(fmt::format("the output of {} is not finite ({})", path, *bad));

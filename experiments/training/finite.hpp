@@ -17,4 +17,7 @@ ModelOutput checked_forward(Model& model, const Batch& batch, const ForwardConte
 [[noreturn]] void name_non_finite(Model& model, const Batch& batch, const ForwardContext& context,
                                   const std::string& what);
 
+// NonFiniteError naming the first parameter that is not finite after `step` steps.
+void require_finite_parameters(Model& model, std::int64_t step);
+
 }  // namespace moelab

@@ -126,6 +126,42 @@ void RoutingMonitor::observe(std::int64_t step, bool is_final, const Batch& batc
   }
 }
 
+hdf5::Group RoutingMonitor::saved() const {
+  hdf5::Group group;
+  for (const Probe& probe : probes_) {
+    hdf5::Group& of_probe = group.group(fmt::format("probe_{}", probe.step));
+    for (std::size_t l = 0; l < probe.layers.size(); ++l) {
+      const moe::RoutingRecord& record = probe.layers[l];
+      hdf5::Group& layer = of_probe.group(fmt::format("layer_{}", l));
+      layer.series("choice_offsets", "token",
+                   std::vector<std::int64_t>(record.choice_offsets.begin(), record.choice_offsets.end()),
+                   {"1", "first choice of each token"});
+      layer.series("expert_of", "choice", record.expert_of, {"1", "chosen expert"});
+    }
+  }
+  return group;
+}
+
+void RoutingMonitor::restore(const hdf5::Group& group) {
+  probes_.clear();
+  for (const hdf5::Group& of_probe : group.groups) {
+    Probe probe;
+    probe.step = std::stoll(of_probe.name.substr(std::string("probe_").size()));
+    for (const hdf5::Group& layer : of_probe.groups) {
+      const hdf5::Dataset* offsets = layer.find("choice_offsets");
+      const hdf5::Dataset* experts = layer.find("expert_of");
+      require(offsets && experts, "[routing] the checkpoint's {} lacks the choices of {}", of_probe.name,
+              layer.name);
+      moe::RoutingRecord record;
+      const auto& values = std::get<std::vector<std::int64_t>>(offsets->values);
+      record.choice_offsets.assign(values.begin(), values.end());
+      record.expert_of = std::get<std::vector<std::int32_t>>(experts->values);
+      probe.layers.push_back(std::move(record));
+    }
+    probes_.push_back(std::move(probe));
+  }
+}
+
 EvaluationStatistics RoutingMonitor::evaluation_statistics() const {
   EvaluationStatistics statistics;
   for (const moe::RoutingCounts& counts : counts_) {

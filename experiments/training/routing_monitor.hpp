@@ -1,6 +1,7 @@
 // From routing records to what the results file holds of them.
 #pragma once
 
+#include "core/hdf5.hpp"
 #include "experiments/data/dataset.hpp"
 #include "experiments/models/model.hpp"
 #include "experiments/results/run_data.hpp"
@@ -28,6 +29,9 @@ class RoutingMonitor {
   // Watches an evaluation at that step: keeps the choices of its first batch for the saturation, and in the
   // final evaluation counts co-activation, domains and ids.
   EvaluationObserver evaluation_observer(std::int64_t step, bool is_final);
+  // The choices that were kept, for a checkpoint, and back from there.
+  hdf5::Group saved() const;
+  void restore(const hdf5::Group& group);
   // After the final evaluation.
   EvaluationStatistics evaluation_statistics() const;
   // The routing of the first sequences of the final evaluation, about `num_tokens` tokens of it spread over

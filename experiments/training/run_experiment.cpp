@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/fields_writer.hpp"
+#include "core/file.hpp"
 #include "experiments/data/make_dataset.hpp"
 #include "experiments/results/provenance.hpp"
 #include "experiments/results/results_file.hpp"
@@ -39,12 +40,12 @@ class Clockwork {
   explicit Clockwork(const std::vector<Run>& runs) {
     for (const Run& run : runs) total_ += tokens_of(run);
   }
-  void start_run() { now_ = 0; }
+  // A run that needs no training.
+  void skip_run(const Run& run) { total_ -= tokens_of(run); }
   void end_run(const Run& run) { done_ += tokens_of(run); }
-  double seconds_left(double tokens_of_run) {
-    now_ = tokens_of_run;
+  double seconds_left(double tokens_of_run) const {
     const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-    const double trained = done_ + now_;
+    const double trained = done_ + tokens_of_run;
     return trained > 0 ? seconds / trained * (total_ - trained) : kNotMeasured;
   }
 
@@ -53,7 +54,8 @@ class Clockwork {
     return static_cast<double>(run.config.train.num_steps() * run.config.train.batch_tokens);
   }
   Clock::time_point start_ = Clock::now();
-  double total_ = 0, done_ = 0, now_ = 0;
+  double total_ = 0;
+  double done_ = 0;
 };
 
 ProgressState state_of(const TrainerStatus& status) {
@@ -82,15 +84,43 @@ ExperimentInfo info_of(const Experiment& experiment) {
   return info;
 }
 
+// Where relative paths in experiment.yaml start, for a later execution.
+constexpr const char* kSourceFolder = "source_folder.txt";
+
+RunStore open_store(const Experiment& experiment, const RunOptions& options) {
+  if (!options.resume.empty()) return RunStore::open(options.resume);
+  RunStore store =
+      RunStore::create(options.output_root, experiment.name, experiment.source, experiment.overrides);
+  replace_file(store.folder() / kSourceFolder,
+               std::filesystem::absolute(experiment.file).parent_path().string());
+  return store;
+}
+
+// Whether a run ended well: its snapshot says so.
+bool is_done(const std::filesystem::path& folder) {
+  const std::filesystem::path snapshot = folder / "run.h5";
+  if (!std::filesystem::exists(snapshot)) return false;
+  const ResultsFile file(snapshot);
+  return file.runs().size() == 1 && file.runs().front().status == RunStatus::done;
+}
+
 }  // namespace
+
+Experiment load_execution(const std::filesystem::path& folder, LoadOptions options) {
+  const RunStore store = RunStore::open(folder);
+  std::vector<std::string> overrides = store.overrides();
+  overrides.insert(overrides.end(), options.overrides.begin(), options.overrides.end());
+  options.overrides = std::move(overrides);
+  options.folder = read_file(store.folder() / kSourceFolder);
+  return load_experiment(store.folder() / "experiment.yaml", options);
+}
 
 ExperimentOutcome run_experiment(const Experiment& experiment, const RunOptions& options) {
   Progress progress(options.quiet);
   DatasetCache datasets;
   for (const Run& run : experiment.runs)
     datasets.get(run.config.data);  // all must load before anything is written
-  const RunStore store =
-      RunStore::create(options.output_root, experiment.name, experiment.source, experiment.overrides);
+  const RunStore store = open_store(experiment, options);
   progress.note(
       fmt::format("{} runs of {} -> {}", experiment.runs.size(), experiment.name, store.folder().string()));
 
@@ -99,10 +129,21 @@ ExperimentOutcome run_experiment(const Experiment& experiment, const RunOptions&
   std::vector<std::filesystem::path> files;
   for (std::size_t i = 0; i < experiment.runs.size() && !outcome.interrupted; ++i) {
     const Run& run = experiment.runs[i];
-    clockwork.start_run();
-    TrainerHooks hooks;
-    hooks.stop_requested = options.stop_requested;
-    hooks.report = [&](const TrainerStatus& status, bool important) {
+    const std::filesystem::path folder = store.run_folder(run.name);
+    const bool was_started = std::filesystem::exists(folder);
+    if (!was_started) store.create_run(run.name, run.resolved_yaml);
+    files.push_back(folder / "run.h5");
+    if (was_started && is_done(folder)) {
+      clockwork.skip_run(run);
+      continue;
+    }
+    RunSetup setup{datasets.get(run.config.data), folder, {}, {}};
+    if (run.point) setup.point = experiment.points[static_cast<std::size_t>(*run.point)];
+    setup.provenance = collect_provenance(options.command_line, run.config.train.precision);
+    setup.resume = was_started;
+    setup.note = [&](const std::string& text) { progress.note(fmt::format("{}: {}", run.name, text)); };
+    setup.hooks.stop_requested = options.stop_requested;
+    setup.hooks.report = [&](const TrainerStatus& status, bool important) {
       ProgressState state = state_of(status);
       state.run = run.name;
       state.run_number = static_cast<std::int64_t>(i) + 1;
@@ -110,19 +151,13 @@ ExperimentOutcome run_experiment(const Experiment& experiment, const RunOptions&
       state.seconds_left = clockwork.seconds_left(static_cast<double>(status.tokens));
       progress.update(state, important);
     };
-    const std::filesystem::path folder = store.create_run(run.name, run.resolved_yaml);
-    const SweepPoint point =
-        run.point ? experiment.points[static_cast<std::size_t>(*run.point)] : SweepPoint{};
-    const RunResult result =
-        run_one(run, point, datasets.get(run.config.data), folder,
-                collect_provenance(options.command_line, run.config.train.precision), hooks);
+    const RunResult result = run_one(run, setup);
     if (result.status == RunStatus::failed || result.status == RunStatus::diverged) {
       outcome.failed.push_back({run.name, result.reason});
       progress.note(fmt::format("{}: {}: {}", run.name, to_string(result.status), result.reason));
     }
     outcome.interrupted = result.status == RunStatus::interrupted;
     clockwork.end_run(run);
-    files.push_back(folder / "run.h5");
     write_results_file(store.results_path(), info_of(experiment), files);
   }
   return outcome;

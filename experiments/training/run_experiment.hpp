@@ -14,7 +14,8 @@ namespace moelab {
 struct RunOptions {
   std::filesystem::path output_root = "runs";
   bool quiet = false;
-  std::string command_line;  // for the provenance
+  std::string command_line;      // for the provenance
+  std::filesystem::path resume;  // folder of an execution to finish; empty: a new one
   std::function<bool()> stop_requested = [] { return false; };
 };
 
@@ -32,6 +33,9 @@ struct ExperimentOutcome {
 
 // Trains the runs one after another; a run that fails or diverges does not stop the others, a stop request
 // does. Progress goes to stderr. results.h5 is written anew after each run.
+// The experiment that an execution in `folder` was started with; `overrides` come on top of its own.
+Experiment load_execution(const std::filesystem::path& folder, LoadOptions options);
+
 ExperimentOutcome run_experiment(const Experiment& experiment, const RunOptions& options);
 
 }  // namespace moelab

@@ -2,13 +2,18 @@
 
 #include "core/error.hpp"
 #include "experiments/accounting/accounting.hpp"
+#include "experiments/config/difference.hpp"
 #include "experiments/models/make_model.hpp"
+#include "experiments/training/checkpoint_folder.hpp"
 #include "experiments/training/resources.hpp"
 
 #include <chrono>
 #include <exception>
+#include <optional>
 
 #include <nlohmann/json.hpp>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/basic_file_sink.h>
 
 namespace moelab {
 
@@ -57,23 +62,65 @@ RunInfo info_of(const Run& run, const SweepPoint& point, Model& model, const Dat
   return info;
 }
 
-}  // namespace
+// The lines of log.txt.
+std::shared_ptr<spdlog::logger> open_log(const std::filesystem::path& folder) {
+  auto log = std::make_shared<spdlog::logger>(
+      "run", std::make_shared<spdlog::sinks::basic_file_sink_mt>((folder / "log.txt").string()));
+  log->set_pattern("%Y-%m-%dT%H:%M:%S%z %v");
+  log->flush_on(spdlog::level::info);
+  return log;
+}
 
-RunResult run_one(const Run& run, const SweepPoint& point, const Dataset& data,
-                  const std::filesystem::path& folder,
-                  const std::vector<std::pair<std::string, std::string>>& provenance,
-                  const TrainerHooks& hooks) {
-  const auto start = std::chrono::steady_clock::now();
-  const std::unique_ptr<Model> model = make_model(run.config.model, shape_of(data));
-  Recorder recorder = Recorder::create(folder, info_of(run, point, *model, data, provenance));
+// The newest checkpoint that can be read. Damaged ones are told of and passed over.
+std::optional<CheckpointReader> newest_checkpoint(const RunSetup& setup) {
+  const CheckpointFolder folder(setup.folder / "checkpoints");
+  for (const std::int64_t step : folder.steps()) {
+    try {
+      CheckpointReader reader(folder.path_of(step));
+      reader.verify();
+      return reader;
+    } catch (const Error& e) {
+      setup.note(fmt::format("passed over: {}", e.what()));
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<CheckpointReader> checkpoint_to_resume(const Run& run, const RunSetup& setup) {
+  if (!setup.resume) return std::nullopt;
+  std::optional<CheckpointReader> checkpoint = newest_checkpoint(setup);
+  if (!checkpoint) return std::nullopt;
+  const auto differences = differences_against_resume(checkpoint->training().config, run.resolved_yaml);
+  if (differences.empty()) return checkpoint;
+  throw ConfigError(fmt::format("{}: cannot go on from step {}: the config has changed:\n  {}", run.name,
+                                checkpoint->training().step, fmt::join(differences, "\n  ")));
+}
+
+void say_what_is_unusual(const Run& run, Model& model, const std::function<void(const std::string&)>& note) {
+  if (run.config.train.precision == "bfloat16" && !gemm::bfloat16_is_native()) {
+    note("precision: this machine has no bfloat16 products; they are computed in float32");
+  }
+  const auto blocks = model.ffn_blocks();
+  for (std::size_t l = 0; l < blocks.size(); ++l) {
+    if (run.config.model.kind != "decoder" || blocks[l]->is_causal()) continue;
+    note(fmt::format(
+        "layer {}: its routing looks at later tokens, so the loss of this decoder is not that of a "
+        "causal language model",
+        l));
+  }
+}
+
+RunResult train_run(const Run& run, const RunSetup& setup, Model& model, Recorder& recorder,
+                    const std::optional<CheckpointReader>& checkpoint, std::int64_t& steps) {
   RunResult result;
-  std::int64_t steps = 0;
   try {
-    Trainer trainer(run, *model, data, recorder, hooks);
+    Trainer trainer(run, model, setup.data, recorder, setup.hooks);
+    if (checkpoint) trainer.restore(*checkpoint);
     try {
       result.status = trainer.train();
-      if (result.status == RunStatus::interrupted)
+      if (result.status == RunStatus::interrupted) {
         result.reason = fmt::format("stopped at step {}", trainer.step());
+      }
     } catch (const NonFiniteError& e) {
       result = {RunStatus::diverged, e.what()};
     }
@@ -81,6 +128,31 @@ RunResult run_one(const Run& run, const SweepPoint& point, const Dataset& data,
   } catch (const std::exception& e) {
     result = {RunStatus::failed, e.what()};
   }
+  return result;
+}
+
+}  // namespace
+
+RunResult run_one(const Run& run, const RunSetup& setup) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto log = open_log(setup.folder);
+  const auto note = [&](const std::string& text) {
+    log->info(text);
+    setup.note(text);
+  };
+  const std::optional<CheckpointReader> checkpoint = checkpoint_to_resume(run, setup);
+  const std::unique_ptr<Model> model = make_model(run.config.model, shape_of(setup.data));
+  RunInfo info = info_of(run, setup.point, *model, setup.data, setup.provenance);
+  const std::int64_t first_step = checkpoint ? checkpoint->training().step : 0;
+  Recorder recorder = setup.resume ? Recorder::resume(setup.folder, std::move(info), first_step)
+                                   : Recorder::create(setup.folder, std::move(info));
+  say_what_is_unusual(run, *model, note);
+  log->info("{} starts at step {} of {}", run.name, first_step, run.config.train.num_steps());
+  std::int64_t steps = first_step;
+  const RunResult result = train_run(run, setup, *model, recorder, checkpoint, steps);
+  log->info("{} {} at step {}{}{}", run.name, to_string(result.status), steps,
+            result.reason.empty() ? "" : ": ", result.reason);
+
   Resources resources;
   resources.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   resources.peak_rss_bytes = peak_resident_bytes();

@@ -6,6 +6,7 @@
 #include "experiments/training/trainer.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,15 +15,24 @@ namespace moelab {
 
 struct RunResult {
   RunStatus status = RunStatus::failed;
-  std::string reason;  // why it failed or diverged
+  std::string reason;  // why it failed, diverged or was interrupted
 };
 
-// Trains the run, at that point of the sweep (empty: no sweep), in `folder`, which exists and holds no run
-// yet, and leaves its last snapshot there. An error of the run itself becomes its status and reason, in the
-// snapshot too.
-RunResult run_one(const Run& run, const SweepPoint& point, const Dataset& data,
-                  const std::filesystem::path& folder,
-                  const std::vector<std::pair<std::string, std::string>>& provenance,
-                  const TrainerHooks& hooks);
+// What a run needs besides its config.
+struct RunSetup {
+  const Dataset& data;
+  std::filesystem::path folder;  // of the run; exists
+  SweepPoint point;              // empty: no sweep
+  std::vector<std::pair<std::string, std::string>> provenance;
+  // The folder may hold an unfinished run: go on from its newest good checkpoint, or from the start where
+  // there is none. Otherwise such a folder is an error.
+  bool resume = false;
+  TrainerHooks hooks = {};
+  std::function<void(const std::string&)> note = [](const std::string&) {};  // a line for people
+};
+
+// Trains the run and leaves its last snapshot and log.txt in its folder. An error of the run itself becomes
+// its status and reason, in the snapshot too.
+RunResult run_one(const Run& run, const RunSetup& setup);
 
 }  // namespace moelab

@@ -2,6 +2,8 @@
 
 #include "core/error.hpp"
 #include "core/schedule.hpp"
+#include "experiments/training/checkpoint_folder.hpp"
+#include "experiments/training/finite.hpp"
 #include "experiments/training/train_step.hpp"
 
 #include <algorithm>
@@ -72,16 +74,39 @@ Trainer::Trainer(const Run& run, Model& model, const Dataset& data, Recorder& re
           run.config.train.batch_tokens, run.config.train.num_micro_batches(), data.seq_len());
 }
 
+void Trainer::restore(const CheckpointReader& checkpoint) {
+  checkpoint.restore(model_);
+  checkpoint.restore(*optimizer_);
+  monitor_.restore(checkpoint.extra());
+  step_ = checkpoint.training().step;
+  train_seconds_ = checkpoint.training().train_seconds;
+  if (!recorder_.data().eval.empty()) status_.eval_loss = recorder_.data().eval.back().loss;
+}
+
 RunStatus Trainer::train() {
   recorder_.write_snapshot();
+  // A run that was killed between its last step and its end.
+  if (step_ == num_steps_) evaluate_now(true);
   bool stopped = false;
   while (step_ < num_steps_ && !stopped) {
     take_step();
-    stopped = hooks_.stop_requested();
     const bool is_last = step_ == num_steps_;
-    if (is_last || (!stopped && is_due(run_.config.eval.every_tokens))) evaluate_now(is_last);
+    if (is_last || is_due(run_.config.eval.every_tokens)) evaluate_now(is_last);
+    stopped = !is_last && hooks_.stop_requested();
+    const auto& checkpoint = run_.config.train.checkpoint;
+    if (stopped || (checkpoint && (is_last || is_due(checkpoint->every_tokens)))) save_checkpoint_now();
   }
   return step_ == num_steps_ ? RunStatus::done : RunStatus::interrupted;
+}
+
+void Trainer::save_checkpoint_now() {
+  require_finite_parameters(model_, step_);
+  const CheckpointFolder folder(recorder_.folder() / "checkpoints");
+  std::filesystem::create_directories(recorder_.folder() / "checkpoints");
+  save_checkpoint(folder.path_of(step_), {step_, train_seconds_, run_.resolved_yaml}, model_, *optimizer_,
+                  monitor_.saved());
+  const Index keep = run_.config.train.checkpoint ? run_.config.train.checkpoint->keep : 1;
+  folder.prune(keep, best_evaluated_step(recorder_.data().eval, folder.steps()));
 }
 
 ForwardContext Trainer::context() const {
@@ -195,6 +220,8 @@ void Trainer::evaluate_now(bool is_final) {
   if (!std::isfinite(evaluation.loss)) {
     throw NonFiniteError(fmt::format("step {}: the evaluation loss is not finite", step_));
   }
+  const auto& recorded = recorder_.data().eval;
+  const bool is_recorded = !recorded.empty() && recorded.back().step == step_;
   EvalRecord record;
   record.step = step_;
   record.tokens = tokens();
@@ -204,7 +231,7 @@ void Trainer::evaluate_now(bool is_final) {
     record.bits_per_byte = evaluation.loss / std::numbers::ln2 / data_.bytes_per_token();
   }
   record.loss_by_domain = evaluation.loss_by_domain;
-  recorder_.record_eval(record);
+  if (!is_recorded) recorder_.record_eval(record);
   if (is_final) {
     recorder_.set_evaluation_statistics(monitor_.evaluation_statistics());
     recorder_.set_routing_samples(monitor_.samples(run_.config.log.sample_tokens));

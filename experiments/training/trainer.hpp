@@ -1,6 +1,7 @@
 // Trains one run: steps, evaluations, what is recorded of them.
 #pragma once
 
+#include "core/checkpoint.hpp"
 #include "core/module.hpp"
 #include "core/optim.hpp"
 #include "core/schedule.hpp"
@@ -41,9 +42,13 @@ class Trainer {
   // was made for this run.
   Trainer(const Run& run, Model& model, const Dataset& data, Recorder& recorder, TrainerHooks hooks);
 
-  // Trains to the end, or to a stop request: returns done or interrupted. Writes a snapshot at the start and
-  // at each evaluation; the last one is for the caller, who knows how the run ended. NonFiniteError naming
-  // step and tensor when a value is not finite; nothing of that step is recorded.
+  // Goes on from a checkpoint of this run. Error where it is of another model or damaged.
+  void restore(const CheckpointReader& checkpoint);
+
+  // Trains to the end, or to a stop request: returns done or interrupted. Checkpoints as the config asks, and
+  // at a stop request. Writes a snapshot at the start and at each evaluation; the last one is for the caller,
+  // who knows how the run ended. NonFiniteError naming step and tensor when a value is not finite; nothing of
+  // that step is recorded.
   RunStatus train();
 
   std::int64_t step() const { return step_; }
@@ -56,6 +61,7 @@ class Trainer {
   void take_step();
   void log_step(const struct StepResult& result, double lr, double norm, double seconds);
   void evaluate_now(bool is_final);
+  void save_checkpoint_now();
   bool is_due(std::optional<Index> every_tokens) const;
   std::int64_t tokens() const { return step_ * run_.config.train.batch_tokens; }
 

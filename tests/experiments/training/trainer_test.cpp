@@ -2,89 +2,18 @@
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
-#include "experiments/config/experiment.hpp"
-#include "experiments/data/make_dataset.hpp"
 #include "experiments/models/make_model.hpp"
 #include "experiments/training/finite.hpp"
 #include "experiments/training/run_one.hpp"
+#include "tests/experiments/training/small_experiment.hpp"
 #include "tests/support/catch.hpp"
-#include "tests/support/temporary_folder.hpp"
 
 #include <cmath>
-#include <fstream>
 
 using namespace moelab;
 namespace fs = std::filesystem;
 
 namespace {
-
-// Letters in a loop with some noise, so that there is something to learn; two domains.
-void write_corpus(const fs::path& folder) {
-  const random::Stream stream(3, "test corpus");
-  for (int d = 0; d < 2; ++d) {
-    std::ofstream out(folder / fmt::format("domain{}.txt", d), std::ios::binary);
-    for (std::uint64_t i = 0; i < 20000; ++i) {
-      const char letter = static_cast<char>((d == 0 ? 'a' : 'n') + i % 11);
-      out << (stream.uniform(i) < 0.1 ? static_cast<char>('A' + stream.below(i, 20)) : letter);
-    }
-  }
-}
-
-constexpr const char* kExperiment = R"(
-version: 1
-name: trainer_test
-seeds: [5]
-data:
-  kind: text
-  seq_len: 16
-  domains:
-    - {name: first, path: domain0.txt}
-    - {name: second, path: domain1.txt}
-model:
-  kind: decoder
-  d_model: 16
-  num_layers: 2
-  num_heads: 2
-  dropout: 0.1
-  ffn: {kind: dense, activation: swiglu, d_ff: 32}
-train:
-  max_steps: 12
-  batch_tokens: 128
-  optimizer: {kind: adamw, lr: 1e-2}
-  schedule: {kind: cosine, warmup_tokens: 256}
-eval: {every_tokens: 512, max_tokens: 512}
-log: {every_steps: 4, routing_every_steps: 4, sample_tokens: 8}
-variants:
-  dense: {}
-  moe:
-    model.ffn:
-      kind: moe
-      experts: {kind: ffn, count: 4, activation: swiglu, d_ff: 16}
-      router: {kind: top_k, top_k: 2}
-      losses: {load_balance: 0.01, z: 0.001}
-)";
-
-// An experiment in a folder of its own.
-struct Fixture {
-  explicit Fixture(std::vector<std::string> overrides = {}) {
-    write_corpus(folder.path());
-    std::ofstream(folder.path() / "test.yaml") << kExperiment;
-    LoadOptions options;
-    options.overrides = std::move(overrides);
-    experiment = load_experiment(folder.path() / "test.yaml", options);
-    data = make_dataset(experiment.runs.front().config.data);
-  }
-  const Run& run(const std::string& variant) const {
-    for (const Run& r : experiment.runs) {
-      if (r.variant == variant) return r;
-    }
-    throw Error("no variant " + variant);
-  }
-
-  TemporaryFolder folder;
-  Experiment experiment;
-  std::unique_ptr<const Dataset> data;
-};
 
 struct Trained {
   Matrix parameters;
@@ -92,7 +21,7 @@ struct Trained {
 };
 
 // Each call in a folder of its own.
-Trained train(const Fixture& fixture, const std::string& variant) {
+Trained train(const SmallExperiment& fixture, const std::string& variant) {
   static int number = 0;
   const Run& run = fixture.run(variant);
   const fs::path folder = fixture.folder.path() / fmt::format("run{}", number++);
@@ -111,7 +40,7 @@ Trained train(const Fixture& fixture, const std::string& variant) {
 }  // namespace
 
 TEST_CASE("a run learns, and its records say how it went", "[trainer]") {
-  const Fixture fixture({"train.max_steps=80"});
+  const SmallExperiment fixture({"train.max_steps=80"});
   const Trained moe = train(fixture, "moe");
   const RunData& r = moe.results;
   REQUIRE(r.train.size() == 21);  // step 1, and every 4th to 80
@@ -148,7 +77,7 @@ TEST_CASE("a run learns, and its records say how it went", "[trainer]") {
 }
 
 TEST_CASE("the same seed gives the same bits at any number of threads", "[trainer][determinism]") {
-  const Fixture fixture;
+  const SmallExperiment fixture;
   for (const std::string variant : {"dense", "moe"}) {
     parallel::set_threads(1);
     const Trained one = train(fixture, variant);
@@ -163,12 +92,12 @@ TEST_CASE("the same seed gives the same bits at any number of threads", "[traine
 }
 
 TEST_CASE("another seed, or evaluating more often, changes what it should", "[trainer]") {
-  const Fixture fixture;
+  const SmallExperiment fixture;
   const Matrix parameters = train(fixture, "moe").parameters;
-  CHECK(train(Fixture({"seeds=[6]"}), "moe").parameters != parameters);
+  CHECK(train(SmallExperiment({"seeds=[6]"}), "moe").parameters != parameters);
   // Evaluation leaves no trace in training.
-  CHECK(train(Fixture({"eval.every_tokens=128"}), "moe").parameters == parameters);
-  CHECK(train(Fixture({"log.routing_every_steps=1"}), "moe").parameters == parameters);
+  CHECK(train(SmallExperiment({"eval.every_tokens=128"}), "moe").parameters == parameters);
+  CHECK(train(SmallExperiment({"log.routing_every_steps=1"}), "moe").parameters == parameters);
 }
 
 TEST_CASE("micro-batches of a step sum to the gradient of the whole batch", "[trainer]") {
@@ -178,18 +107,18 @@ TEST_CASE("micro-batches of a step sum to the gradient of the whole batch", "[tr
       "train.optimizer={kind: sgd, lr: 1.0, momentum: 0, weight_decay: 0}", "train.grad_clip=null"};
   std::vector<std::string> split = plain;
   split.emplace_back("train.micro_batch_tokens=32");
-  const Matrix whole = train(Fixture(plain), "dense").parameters;
-  const Matrix parts = train(Fixture(split), "dense").parameters;
+  const Matrix whole = train(SmallExperiment(plain), "dense").parameters;
+  const Matrix parts = train(SmallExperiment(split), "dense").parameters;
   CHECK((whole - parts).cwiseAbs().maxCoeff() < 1e-6);
 }
 
 TEST_CASE("a value that is not finite ends the run with its name, and the snapshot stays", "[trainer]") {
-  const Fixture fixture(
+  const SmallExperiment fixture(
       {"train.optimizer.lr=1e30", "train.schedule.warmup_tokens=0", "train.grad_clip=null"});
   const Run& run = fixture.run("moe");
   const fs::path folder = fixture.folder.path() / "diverging";
   fs::create_directories(folder);
-  const RunResult result = run_one(run, {}, *fixture.data, folder, {}, {});
+  const RunResult result = run_one(run, {*fixture.data, folder, {}, {}});
   CHECK(result.status == RunStatus::diverged);
   INFO(result.reason);
   CHECK(result.reason.find("step ") == 0);
@@ -202,7 +131,7 @@ TEST_CASE("a value that is not finite ends the run with its name, and the snapsh
 
 TEST_CASE("the first sub-layer whose output is not finite is named", "[trainer]") {
   // A parameter that overflows in the second layer's FFN alone.
-  const Fixture fixture;
+  const SmallExperiment fixture;
   const Run& run = fixture.run("dense");
   const auto model = make_model(run.config.model, shape_of(*fixture.data));
   ParameterStore store(*model, 1);
@@ -225,13 +154,13 @@ TEST_CASE("the first sub-layer whose output is not finite is named", "[trainer]"
 }
 
 TEST_CASE("a stop request ends the run after the step, with a snapshot", "[trainer]") {
-  const Fixture fixture;
+  const SmallExperiment fixture;
   const fs::path folder = fixture.folder.path() / "stopped";
   fs::create_directories(folder);
   int asked = 0;
-  TrainerHooks hooks;
-  hooks.stop_requested = [&] { return ++asked == 5; };
-  const RunResult result = run_one(fixture.run("moe"), {}, *fixture.data, folder, {}, hooks);
+  RunSetup setup{*fixture.data, folder, {}, {}};
+  setup.hooks.stop_requested = [&] { return ++asked == 5; };
+  const RunResult result = run_one(fixture.run("moe"), setup);
   CHECK(result.status == RunStatus::interrupted);
   CHECK(recover_run(folder).train.back().step == 4);
   CHECK(fs::exists(folder / "run.h5"));

@@ -1,0 +1,85 @@
+#include "experiments/config/difference.hpp"
+
+#include "core/error.hpp"
+#include "core/yaml.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace moelab {
+
+namespace {
+
+using Fields = std::map<std::string, std::string>;
+
+void flatten(const yaml::Node& node, const std::string& path, Fields& fields) {
+  if (!node.is_mapping()) {
+    std::string text = yaml::emit_flow(node);
+    while (text.ends_with('\n')) text.pop_back();
+    fields[path] = text;
+    return;
+  }
+  for (const yaml::Node::Entry& entry : node.entries) {
+    flatten(entry.value, path.empty() ? entry.key : path + "." + entry.key, fields);
+  }
+}
+
+Fields fields_of(const std::string& text) {
+  Diagnostics diagnostics;
+  const yaml::Node root = yaml::parse(text, yaml::make_source("resolved config", text), diagnostics);
+  require(diagnostics.num_errors() == 0, "[config] a resolved config is not YAML");
+  Fields fields;
+  flatten(root, "", fields);
+  return fields;
+}
+
+std::string value_in(const Fields& fields, const std::string& key) {
+  const auto it = fields.find(key);
+  return it == fields.end() ? "absent" : it->second;
+}
+
+struct Difference {
+  std::string key, before, after;
+  std::string text() const { return fmt::format("{}: {} -> {}", key, before, after); }
+};
+
+std::vector<Difference> differences(const Fields& before, const Fields& after) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : before) keys.insert(key);
+  for (const auto& [key, value] : after) keys.insert(key);
+  std::vector<Difference> found;
+  for (const std::string& key : keys) {
+    Difference d{key, value_in(before, key), value_in(after, key)};
+    if (d.before != d.after) found.push_back(std::move(d));
+  }
+  return found;
+}
+
+bool starts_with_any(const std::string& key, std::initializer_list<const char*> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](const char* prefix) { return key.rfind(prefix, 0) == 0; });
+}
+
+}  // namespace
+
+std::vector<std::string> config_differences(const std::string& before, const std::string& after) {
+  std::vector<std::string> lines;
+  for (const Difference& d : differences(fields_of(before), fields_of(after))) lines.push_back(d.text());
+  return lines;
+}
+
+std::vector<std::string> differences_against_resume(const std::string& before, const std::string& after) {
+  const Fields old_fields = fields_of(before);
+  const std::string schedule = value_in(old_fields, "train.schedule.kind");
+  const bool length_is_free = schedule == "constant" || schedule == "wsd";
+  std::vector<std::string> lines;
+  for (const Difference& d : differences(old_fields, fields_of(after))) {
+    if (starts_with_any(d.key, {"log.", "eval.", "train.checkpoint"})) continue;
+    if (length_is_free && starts_with_any(d.key, {"train.max_tokens", "train.max_steps"})) continue;
+    lines.push_back(d.text());
+  }
+  return lines;
+}
+
+}  // namespace moelab

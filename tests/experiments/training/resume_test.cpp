@@ -1,0 +1,180 @@
+#include "core/checkpoint.hpp"
+#include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "experiments/config/difference.hpp"
+#include "experiments/training/checkpoint_folder.hpp"
+#include "experiments/training/run_one.hpp"
+#include "tests/experiments/training/small_experiment.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace moelab;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::vector<std::string> kCheckpoints{"train.checkpoint={every_tokens: 256, keep: 2}"};
+
+// What must not depend on interruptions: everything but times.
+struct Outcome {
+  std::vector<Matrix> parameters;
+  RunData results;
+};
+
+Outcome outcome_of(const fs::path& folder) {
+  Outcome outcome;
+  const CheckpointFolder checkpoints(folder / "checkpoints");
+  const CheckpointReader reader(checkpoints.path_of(checkpoints.steps().front()));
+  for (const std::string& name : reader.parameter_names())
+    outcome.parameters.push_back(reader.parameter(name));
+  outcome.results = recover_run(folder);
+  return outcome;
+}
+
+void check_same(const Outcome& a, const Outcome& b) {
+  CHECK(a.parameters == b.parameters);
+  REQUIRE(a.results.train.size() == b.results.train.size());
+  for (std::size_t i = 0; i < a.results.train.size(); ++i) {
+    CHECK(a.results.train[i].step == b.results.train[i].step);
+    CHECK(a.results.train[i].loss == b.results.train[i].loss);
+    CHECK(a.results.train[i].grad_norm == b.results.train[i].grad_norm);
+    CHECK(a.results.train[i].auxiliary_losses == b.results.train[i].auxiliary_losses);
+  }
+  REQUIRE(a.results.eval.size() == b.results.eval.size());
+  for (std::size_t i = 0; i < a.results.eval.size(); ++i)
+    CHECK(a.results.eval[i].loss == b.results.eval[i].loss);
+  REQUIRE(a.results.routing.size() == b.results.routing.size());
+  for (std::size_t i = 0; i < a.results.routing.size(); ++i) {
+    for (std::size_t l = 0; l < a.results.routing[i].layers.size(); ++l) {
+      CHECK(a.results.routing[i].layers[l].expert_tokens == b.results.routing[i].layers[l].expert_tokens);
+    }
+  }
+  CHECK(a.results.statistics.coactivation == b.results.statistics.coactivation);
+  CHECK(a.results.statistics.saturation_steps == b.results.statistics.saturation_steps);
+  CHECK(a.results.statistics.saturation == b.results.statistics.saturation);
+  CHECK(a.results.samples.expert_id == b.results.samples.expert_id);
+}
+
+RunSetup setup_in(const SmallExperiment& fixture, const std::string& name, bool resume = false) {
+  const fs::path folder = fixture.folder.path() / name;
+  fs::create_directories(folder);
+  RunSetup setup{*fixture.data, folder, {}, {}};
+  setup.resume = resume;
+  return setup;
+}
+
+}  // namespace
+
+TEST_CASE("a run that was interrupted and resumed equals the one that was not, bit for bit", "[resume]") {
+  const SmallExperiment fixture(kCheckpoints);
+  for (const std::string variant : {"dense", "moe"}) {
+    const RunSetup whole = setup_in(fixture, variant + "-whole");
+    REQUIRE(run_one(fixture.run(variant), whole).status == RunStatus::done);
+    const Outcome expected = outcome_of(whole.folder);
+    for (int stop_at = 1; stop_at < 12; stop_at += 2) {
+      INFO(variant << " stopped after step " << stop_at);
+      int asked = 0;
+      RunSetup first = setup_in(fixture, fmt::format("{}-{}", variant, stop_at));
+      first.hooks.stop_requested = [&] { return ++asked == stop_at; };
+      parallel::set_threads(1);
+      REQUIRE(run_one(fixture.run(variant), first).status == RunStatus::interrupted);
+      parallel::set_threads(3);
+      RunSetup second = setup_in(fixture, fmt::format("{}-{}", variant, stop_at), true);
+      REQUIRE(run_one(fixture.run(variant), second).status == RunStatus::done);
+      check_same(outcome_of(second.folder), expected);
+    }
+    parallel::set_threads(0);
+  }
+}
+
+TEST_CASE("without the newest checkpoint, or with a damaged one, an older one or the start serves",
+          "[resume]") {
+  const SmallExperiment fixture(kCheckpoints);
+  const RunSetup whole = setup_in(fixture, "whole");
+  REQUIRE(run_one(fixture.run("moe"), whole).status == RunStatus::done);
+  const Outcome expected = outcome_of(whole.folder);
+
+  const auto stopped_at_9 = [&](const std::string& name) {
+    int asked = 0;
+    RunSetup setup = setup_in(fixture, name);
+    setup.hooks.stop_requested = [&] { return ++asked == 9; };
+    REQUIRE(run_one(fixture.run("moe"), setup).status == RunStatus::interrupted);
+    return CheckpointFolder(setup.folder / "checkpoints");
+  };
+  SECTION("truncated") {
+    const CheckpointFolder checkpoints = stopped_at_9("truncated");
+    REQUIRE(checkpoints.steps().size() >= 2);
+    fs::resize_file(checkpoints.path_of(checkpoints.steps().front()), 1000);
+    RunSetup setup = setup_in(fixture, "truncated", true);
+    std::string notes;
+    setup.note = [&](const std::string& text) { notes += text; };
+    REQUIRE(run_one(fixture.run("moe"), setup).status == RunStatus::done);
+    CHECK(notes.find("step_9.h5") != std::string::npos);
+    check_same(outcome_of(setup.folder), expected);
+  }
+  SECTION("none left") {
+    const CheckpointFolder checkpoints = stopped_at_9("none");
+    for (const std::int64_t step : checkpoints.steps()) fs::remove(checkpoints.path_of(step));
+    const RunSetup setup = setup_in(fixture, "none", true);
+    REQUIRE(run_one(fixture.run("moe"), setup).status == RunStatus::done);
+    check_same(outcome_of(setup.folder), expected);
+  }
+}
+
+TEST_CASE("a changed config is refused with the difference, and a harmless change is not", "[resume]") {
+  const SmallExperiment fixture(kCheckpoints);
+  int asked = 0;
+  RunSetup stopped = setup_in(fixture, "changed");
+  stopped.hooks.stop_requested = [&] { return ++asked == 5; };
+  REQUIRE(run_one(fixture.run("dense"), stopped).status == RunStatus::interrupted);
+  const RunSetup setup = setup_in(fixture, "changed", true);
+
+  const Run run = fixture.run("dense");
+  const auto replaced = [&](const std::string& from, const std::string& to) {
+    Run changed = run;
+    const auto at = changed.resolved_yaml.find(from);
+    REQUIRE(at != std::string::npos);
+    changed.resolved_yaml.replace(at, from.size(), to);
+    return changed;
+  };
+  std::string message;
+  try {
+    run_one(replaced("d_ff: 32", "d_ff: 48"), setup);
+  } catch (const ConfigError& e) {
+    message = e.what();
+  }
+  CHECK(message.find("model.ffn.d_ff: 32 -> 48") != std::string::npos);
+  // A cosine that ends elsewhere would have been another one from the first step.
+  CHECK_THROWS_AS(run_one(replaced("max_steps: 12", "max_steps: 20"), setup), ConfigError);
+  CHECK(run_one(replaced("routing_every_steps: 4", "routing_every_steps: 2"), setup).status ==
+        RunStatus::done);
+}
+
+TEST_CASE("what may change on resuming depends on the schedule", "[resume]") {
+  const std::string before = "train: {max_tokens: 100, schedule: {kind: constant}}\nlog: {every_steps: 1}\n";
+  CHECK(differences_against_resume(before,
+                                   "train: {max_tokens: 200, schedule: {kind: constant}}\n"
+                                   "log: {every_steps: 5}\n")
+            .empty());
+  const std::string cosine = "train: {max_tokens: 100, schedule: {kind: cosine}}\n";
+  CHECK(differences_against_resume(cosine, "train: {max_tokens: 200, schedule: {kind: cosine}}\n") ==
+        std::vector<std::string>{"train.max_tokens: 100 -> 200"});
+  CHECK(config_differences("a: {b: 1}\n", "a: {c: [1, 2]}\n") ==
+        std::vector<std::string>{"a.b: 1 -> absent", "a.c: absent -> [1, 2]"});
+}
+
+TEST_CASE("the newest checkpoints and the best one are kept", "[resume]") {
+  const SmallExperiment fixture({"train.checkpoint={every_tokens: 128, keep: 3}"});
+  const RunSetup setup = setup_in(fixture, "kept");
+  REQUIRE(run_one(fixture.run("dense"), setup).status == RunStatus::done);
+  const CheckpointFolder checkpoints(setup.folder / "checkpoints");
+  CHECK(checkpoints.steps() == std::vector<std::int64_t>{12, 11, 10});
+  EvalRecord early;
+  early.step = 10;
+  early.loss = 0.5;
+  EvalRecord late;
+  late.step = 12;
+  late.loss = 0.7;
+  CHECK(best_evaluated_step({early, late}, checkpoints.steps()) == 10);
+  checkpoints.prune(1, 10);
+  CHECK(checkpoints.steps() == std::vector<std::int64_t>{12, 10});
+}
