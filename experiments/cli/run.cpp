@@ -24,6 +24,7 @@ struct Options {
   std::string output_root = "runs";
   std::string resume;
   int threads = 0;
+  Index jobs = 0;
 };
 
 std::atomic<bool> stop_requested{false};
@@ -55,6 +56,7 @@ void run(const Options& options, Context& context) {
   RunOptions run_options;
   run_options.output_root = options.output_root;
   run_options.resume = options.resume;
+  run_options.jobs = options.jobs;
   run_options.quiet = context.quiet;
   run_options.command_line = context.command_line;
   run_options.stop_requested = [] { return stop_requested.load(); };
@@ -77,6 +79,8 @@ void add_run(CLI::App& app, Context& context) {
   command->add_option("overrides", options->overrides,
                       "KEY=VALUE, set in the base before variants are applied");
   command->add_option("-o,--output", options->output_root, "Folder for results")->capture_default_str();
+  command->add_option("-j,--jobs", options->jobs, "Runs at a time; 0: as many as there are threads")
+      ->check(CLI::Range(0, 4096));
   command->add_option("-t,--threads", options->threads, "Threads to use; 0: all that the machine grants")
       ->check(CLI::Range(0, 4096));
   command->add_option("--resume", options->resume,

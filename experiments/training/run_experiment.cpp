@@ -3,22 +3,25 @@
 #include "core/error.hpp"
 #include "core/fields_writer.hpp"
 #include "core/file.hpp"
+#include "core/parallel.hpp"
 #include "experiments/data/make_dataset.hpp"
 #include "experiments/results/provenance.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/results/run_store.hpp"
 #include "experiments/training/progress.hpp"
 #include "experiments/training/run_one.hpp"
+#include "experiments/training/time_left.hpp"
 
-#include <chrono>
+#include <algorithm>
+#include <atomic>
+#include <exception>
 #include <map>
 #include <memory>
+#include <mutex>
 
 namespace moelab {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Loads each data block once, for all runs that share it.
 class DatasetCache {
@@ -32,30 +35,6 @@ class DatasetCache {
 
  private:
   std::map<std::string, std::unique_ptr<const Dataset>> loaded_;
-};
-
-// How much of all training is done, to tell how long the rest will take.
-class Clockwork {
- public:
-  explicit Clockwork(const std::vector<Run>& runs) {
-    for (const Run& run : runs) total_ += tokens_of(run);
-  }
-  // A run that needs no training.
-  void skip_run(const Run& run) { total_ -= tokens_of(run); }
-  void end_run(const Run& run) { done_ += tokens_of(run); }
-  double seconds_left(double tokens_of_run) const {
-    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-    const double trained = done_ + tokens_of_run;
-    return trained > 0 ? seconds / trained * (total_ - trained) : kNotMeasured;
-  }
-
- private:
-  static double tokens_of(const Run& run) {
-    return static_cast<double>(run.config.train.num_steps() * run.config.train.batch_tokens);
-  }
-  Clock::time_point start_ = Clock::now();
-  double total_ = 0;
-  double done_ = 0;
 };
 
 ProgressState state_of(const TrainerStatus& status) {
@@ -104,6 +83,121 @@ bool is_done(const std::filesystem::path& folder) {
   return file.runs().size() == 1 && file.runs().front().status == RunStatus::done;
 }
 
+// One execution of an experiment: several jobs take runs from a list until it is empty.
+class Execution {
+ public:
+  Execution(const Experiment& experiment, const RunOptions& options)
+      : experiment_(experiment),
+        options_(options),
+        progress_(options.quiet),
+        store_((load_data(), open_store(experiment, options))),
+        time_left_(experiment.runs),
+        ended_(experiment.runs.size(), false) {
+    outcome_.folder = store_.folder();
+    outcome_.results = store_.results_path();
+  }
+
+  ExperimentOutcome run() {
+    const auto jobs = std::min<Index>(number_of_jobs(), static_cast<Index>(experiment_.runs.size()));
+    progress_.note(fmt::format("{} runs of {}, {} at a time on {} threads -> {}", experiment_.runs.size(),
+                               experiment_.name, jobs, parallel::threads(), store_.folder().string()));
+    parallel::for_each(jobs, [this](Index) { work(); });
+    if (error_) std::rethrow_exception(error_);
+    return outcome_;
+  }
+
+ private:
+  // All data must load before anything is written.
+  void load_data() {
+    for (const Run& run : experiment_.runs) datasets_.get(run.config.data);
+  }
+
+  Index number_of_jobs() const { return options_.jobs > 0 ? options_.jobs : parallel::threads(); }
+
+  // Nothing may leave this function: an exception would cancel the loops of the other jobs.
+  void work() noexcept {
+    while (true) {
+      const std::size_t i = next_++;
+      if (i >= experiment_.runs.size() || options_.stop_requested()) return;
+      try {
+        execute(i);
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        if (!error_) error_ = std::current_exception();
+        return;
+      }
+    }
+  }
+
+  void execute(std::size_t i) {
+    const Run& run = experiment_.runs[i];
+    const std::filesystem::path folder = store_.run_folder(run.name);
+    const bool was_started = std::filesystem::exists(folder);
+    if (!was_started) store_.create_run(run.name, run.resolved_yaml);
+    if (was_started && is_done(folder)) {
+      const std::lock_guard lock(mutex_);
+      time_left_.skip(i);
+      end(i);
+      return;
+    }
+    RunSetup setup = setup_of(i, folder);
+    setup.resume = was_started;
+    const RunResult result = run_one(run, setup);
+    const std::lock_guard lock(mutex_);
+    if (result.status == RunStatus::failed || result.status == RunStatus::diverged) {
+      outcome_.failed.push_back({run.name, result.reason});
+      progress_.note(fmt::format("{}: {}: {}", run.name, to_string(result.status), result.reason));
+    }
+    if (result.status == RunStatus::interrupted) outcome_.interrupted = true;
+    end(i);
+  }
+
+  RunSetup setup_of(std::size_t i, const std::filesystem::path& folder) {
+    const Run& run = experiment_.runs[i];
+    RunSetup setup{datasets_.get(run.config.data), folder, {}, {}};
+    if (run.point) setup.point = experiment_.points[static_cast<std::size_t>(*run.point)];
+    setup.provenance = collect_provenance(options_.command_line, run.config.train.precision);
+    setup.note = [this, &run](const std::string& text) {
+      const std::lock_guard lock(mutex_);
+      progress_.note(fmt::format("{}: {}", run.name, text));
+    };
+    setup.hooks.stop_requested = options_.stop_requested;
+    setup.hooks.report = [this, &run, i](const TrainerStatus& status, bool important) {
+      const std::lock_guard lock(mutex_);
+      time_left_.update(i, static_cast<double>(status.tokens));
+      ProgressState state = state_of(status);
+      state.run = run.name;
+      state.run_number = static_cast<std::int64_t>(i) + 1;
+      state.num_runs = static_cast<std::int64_t>(experiment_.runs.size());
+      state.seconds_left = time_left_.seconds();
+      progress_.update(state, important);
+    };
+    return setup;
+  }
+
+  // The results file of all runs that have ended, in the order of the experiment. Called under the lock.
+  void end(std::size_t i) {
+    ended_[i] = true;
+    std::vector<std::filesystem::path> files;
+    for (std::size_t r = 0; r < ended_.size(); ++r) {
+      if (ended_[r]) files.push_back(store_.run_folder(experiment_.runs[r].name) / "run.h5");
+    }
+    write_results_file(store_.results_path(), info_of(experiment_), files);
+  }
+
+  const Experiment& experiment_;
+  const RunOptions& options_;
+  Progress progress_;
+  DatasetCache datasets_;  // filled before jobs start, only read by them
+  RunStore store_;
+  std::mutex mutex_;  // guards everything below, and progress_
+  TimeLeft time_left_;
+  std::vector<bool> ended_;
+  ExperimentOutcome outcome_;
+  std::exception_ptr error_;
+  std::atomic<std::size_t> next_{0};
+};
+
 }  // namespace
 
 Experiment load_execution(const std::filesystem::path& folder, LoadOptions options) {
@@ -116,51 +210,7 @@ Experiment load_execution(const std::filesystem::path& folder, LoadOptions optio
 }
 
 ExperimentOutcome run_experiment(const Experiment& experiment, const RunOptions& options) {
-  Progress progress(options.quiet);
-  DatasetCache datasets;
-  for (const Run& run : experiment.runs)
-    datasets.get(run.config.data);  // all must load before anything is written
-  const RunStore store = open_store(experiment, options);
-  progress.note(
-      fmt::format("{} runs of {} -> {}", experiment.runs.size(), experiment.name, store.folder().string()));
-
-  ExperimentOutcome outcome{store.folder(), store.results_path(), {}, false};
-  Clockwork clockwork(experiment.runs);
-  std::vector<std::filesystem::path> files;
-  for (std::size_t i = 0; i < experiment.runs.size() && !outcome.interrupted; ++i) {
-    const Run& run = experiment.runs[i];
-    const std::filesystem::path folder = store.run_folder(run.name);
-    const bool was_started = std::filesystem::exists(folder);
-    if (!was_started) store.create_run(run.name, run.resolved_yaml);
-    files.push_back(folder / "run.h5");
-    if (was_started && is_done(folder)) {
-      clockwork.skip_run(run);
-      continue;
-    }
-    RunSetup setup{datasets.get(run.config.data), folder, {}, {}};
-    if (run.point) setup.point = experiment.points[static_cast<std::size_t>(*run.point)];
-    setup.provenance = collect_provenance(options.command_line, run.config.train.precision);
-    setup.resume = was_started;
-    setup.note = [&](const std::string& text) { progress.note(fmt::format("{}: {}", run.name, text)); };
-    setup.hooks.stop_requested = options.stop_requested;
-    setup.hooks.report = [&](const TrainerStatus& status, bool important) {
-      ProgressState state = state_of(status);
-      state.run = run.name;
-      state.run_number = static_cast<std::int64_t>(i) + 1;
-      state.num_runs = static_cast<std::int64_t>(experiment.runs.size());
-      state.seconds_left = clockwork.seconds_left(static_cast<double>(status.tokens));
-      progress.update(state, important);
-    };
-    const RunResult result = run_one(run, setup);
-    if (result.status == RunStatus::failed || result.status == RunStatus::diverged) {
-      outcome.failed.push_back({run.name, result.reason});
-      progress.note(fmt::format("{}: {}: {}", run.name, to_string(result.status), result.reason));
-    }
-    outcome.interrupted = result.status == RunStatus::interrupted;
-    clockwork.end_run(run);
-    write_results_file(store.results_path(), info_of(experiment), files);
-  }
-  return outcome;
+  return Execution(experiment, options).run();
 }
 
 }  // namespace moelab

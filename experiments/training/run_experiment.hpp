@@ -13,6 +13,7 @@ namespace moelab {
 
 struct RunOptions {
   std::filesystem::path output_root = "runs";
+  Index jobs = 0;  // runs at a time; 0: as many as there are threads
   bool quiet = false;
   std::string command_line;      // for the provenance
   std::filesystem::path resume;  // folder of an execution to finish; empty: a new one
@@ -31,9 +32,10 @@ struct ExperimentOutcome {
   bool interrupted = false;
 };
 
-// Trains the runs one after another; a run that fails or diverges does not stop the others, a stop request
-// does. Progress goes to stderr. results.h5 is written anew after each run.
-// The experiment that an execution in `folder` was started with; `overrides` come on top of its own.
+// Trains the runs, several at a time, each on the threads that the others leave free; a run that fails or
+// diverges does not stop the others, a stop request does. Progress goes to stderr. results.h5 is written anew
+// after each run. The experiment that an execution in `folder` was started with; `overrides` come on top of
+// its own.
 Experiment load_execution(const std::filesystem::path& folder, LoadOptions options);
 
 ExperimentOutcome run_experiment(const Experiment& experiment, const RunOptions& options);
