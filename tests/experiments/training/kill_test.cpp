@@ -1,0 +1,124 @@
+// The program, killed again and again.
+#include "core/checkpoint.hpp"
+#include "core/hdf5.hpp"
+#include "core/random.hpp"
+#include "experiments/results/results_file.hpp"
+#include "experiments/training/checkpoint_folder.hpp"
+#include "tests/experiments/training/small_experiment.hpp"
+#include "tests/support/catch.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+using namespace moelab;
+namespace fs = std::filesystem;
+
+namespace {
+
+pid_t start(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words{MOELAB_BINARY};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (const int stream : {0, 1, 2}) {
+    posix_spawn_file_actions_addopen(&actions, stream, "/dev/null", O_RDWR, 0);
+  }
+  pid_t pid = 0;
+  REQUIRE(posix_spawn(&pid, MOELAB_BINARY, &actions, nullptr, argv.data(), environ) == 0);
+  posix_spawn_file_actions_destroy(&actions);
+  return pid;
+}
+
+int status_of(pid_t pid) {
+  int status = 0;
+  REQUIRE(waitpid(pid, &status, 0) == pid);
+  return status;
+}
+
+// Reads every file that claims to be complete; returns how many there were.
+int read_all_files(const fs::path& root) {
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    if (entry.path().extension() != ".h5" || !entry.is_regular_file()) continue;
+    INFO(entry.path());
+    CHECK_NOTHROW(hdf5::Reader(entry.path()).group());
+    ++files;
+  }
+  return files;
+}
+
+// 80 steps with a snapshot and a checkpoint at every second step.
+const std::vector<std::string> kOverrides{"train.max_steps=80", "eval={every_tokens: 256, max_tokens: 64}",
+                                          "train.checkpoint={every_tokens: 256, keep: 2}"};
+
+std::vector<std::string> run_arguments(const SmallExperiment& fixture, const std::string& output) {
+  std::vector<std::string> arguments{"run", (fixture.folder.path() / "test.yaml").string(), "-o",
+                                     (fixture.folder.path() / output).string()};
+  arguments.insert(arguments.end(), kOverrides.begin(), kOverrides.end());
+  return arguments;
+}
+
+}  // namespace
+
+TEST_CASE("killed at any time, every file is readable, and resuming ends with the same bits", "[kill]") {
+  const SmallExperiment fixture;
+  REQUIRE(status_of(start(run_arguments(fixture, "whole"))) == 0);
+
+  const random::Stream stream(1, "moments of death");
+  const fs::path latest = fixture.folder.path() / "killed" / "trainer_test" / "latest";
+  int killed = 0;
+  int files = 0;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    const pid_t pid = fs::exists(latest / "source_folder.txt") ? start({"run", "--resume", latest.string()})
+                                                               : start(run_arguments(fixture, "killed"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20 + stream.below(i, 130)));
+    ::kill(pid, SIGKILL);
+    killed += WIFSIGNALED(status_of(pid)) ? 1 : 0;
+    if (fs::exists(fixture.folder.path() / "killed"))
+      files += read_all_files(fixture.folder.path() / "killed");
+  }
+  CHECK(killed > 0);
+  CHECK(files > 20);
+  REQUIRE(status_of(start({"run", "--resume", latest.string()})) == 0);
+
+  const ResultsFile whole(fixture.folder.path() / "whole" / "trainer_test" / "latest" / "results.h5");
+  const ResultsFile resumed(latest / "results.h5");
+  REQUIRE(resumed.runs().size() == 2);
+  for (const RunSummary& run : whole.runs()) {
+    CHECK(resumed.run(run.run).status == RunStatus::done);
+    for (const std::string metric : {"train/loss", "train/grad_norm", "eval/loss"}) {
+      CHECK(resumed.series(run.run, metric)->value == whole.series(run.run, metric)->value);
+    }
+  }
+}
+
+TEST_CASE("Ctrl-C ends a run after a checkpoint, with status 130", "[kill]") {
+  const SmallExperiment fixture;
+  std::vector<std::string> arguments = run_arguments(fixture, "interrupted");
+  arguments.emplace_back("train.max_steps=100000");
+  const pid_t pid = start(arguments);
+  const fs::path run = fixture.folder.path() / "interrupted" / "trainer_test" / "latest" / "dense-s5";
+  while (!fs::exists(run / "checkpoints" / "step_4.h5"))
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  ::kill(pid, SIGINT);
+  const int status = status_of(pid);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 130);
+  const ResultsFile snapshot(run / "run.h5");
+  CHECK(snapshot.runs().front().status == RunStatus::interrupted);
+  const std::int64_t newest = CheckpointFolder(run / "checkpoints").steps().front();
+  const auto reason = snapshot.reader().attribute(ResultsFile::group_of("dense-s5"), "status_reason");
+  REQUIRE(reason);
+  CHECK(std::get<std::string>(*reason) == fmt::format("stopped at step {}", newest));
+  CHECK_NOTHROW(CheckpointReader(CheckpointFolder(run / "checkpoints").path_of(newest)).verify());
+}
