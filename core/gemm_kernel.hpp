@@ -42,8 +42,8 @@ namespace kernel {
 void multiply(const Operand& a, const Operand& b, Out c, bool accumulate);
 void multiply(const Operand& a, const PackedForm& b, Out c, bool accumulate);
 
-// Fills form.data from b (k, n), whose values are Scalar; k, n and is_bfloat16 are set. Called again with new
-// values of the same shape.
+// Fills form.data from b (k, n), of Scalar or of the form's type; k, n and is_bfloat16 are set. Called again
+// with new values of the same shape.
 void pack(const Operand& b, PackedForm& form);
 
 std::string name(Precision precision);

@@ -4,7 +4,9 @@
 #include "core/gemm_kernel.hpp"
 #include "core/module.hpp"
 
+#include <algorithm>
 #include <new>
+#include <type_traits>
 
 namespace moelab::gemm {
 
@@ -39,6 +41,23 @@ std::uint64_t PackedWeight::version() const {
   return sum;
 }
 
+template <class T>
+Operand PackedWeight::stack() const {
+  thread_local AlignedBuffer buffer;
+  auto* stacked = static_cast<T*>(buffer.reserve(static_cast<std::size_t>(out_ * in_) * sizeof(T)));
+  T* to = stacked;
+  for (const Parameter* part : parts_) {
+    const Scalar* from = part->value().data();
+    if constexpr (std::is_same_v<T, Bfloat16>) {
+      to_bfloat16(from, to, part->size());
+    } else {
+      std::copy_n(from, part->size(), to);
+    }
+    to += part->size();
+  }
+  return {stacked, out_, in_, in_};
+}
+
 const PackedForm& PackedWeight::form(Use use, Precision precision) const {
   const bool is_bfloat16 = uses_bfloat16(precision);
   Slot& slot = slots_[(use == Use::forward ? 0U : 2U) + (is_bfloat16 ? 1U : 0U)];
@@ -53,18 +72,14 @@ const PackedForm& PackedWeight::form(Use use, Precision precision) const {
     slot.form->n = use == Use::forward ? out_ : in_;
     slot.form->is_bfloat16 = is_bfloat16;
   }
-  Matrix stacked;  // (out, in)
-  MatrixView whole = parts_.front()->value();
-  if (parts_.size() > 1) {
-    stacked.resize(out_, in_);
-    Index row = 0;
-    for (const Parameter* part : parts_) {
-      stacked.middleRows(row, part->rows()) = part->value();
-      row += part->rows();
-    }
-    new (&whole) MatrixView(stacked.data(), out_, in_);
+  // A single Scalar weight is packed from where it lies; else the parts are stacked, and converted, in memory
+  // of this thread first.
+  Operand weight(parts_.front()->value());
+  if (is_bfloat16) {
+    weight = stack<Bfloat16>();
+  } else if (parts_.size() > 1) {
+    weight = stack<Scalar>();
   }
-  const Operand weight(whole);
   kernel::pack(use == Use::forward ? weight.transposed() : weight, *slot.form);
   slot.version.store(wanted, std::memory_order_release);
   return *slot.form;

@@ -20,6 +20,8 @@ namespace moelab::gemm {
 // In which product a packed weight is an operand: y = x w^T, or dx = dy w.
 enum class Use { forward, backward_input };
 
+class Operand;
+
 // One packed form, opaque outside of the backend. Movable, owns its memory.
 struct PackedForm;
 
@@ -49,6 +51,9 @@ class PackedWeight {
     std::unique_ptr<PackedForm> form;
   };
   std::uint64_t version() const;
+  // All parts under one another in memory of the calling thread, (out, in); valid until its next call.
+  template <class T>
+  Operand stack() const;
 
   std::vector<const Parameter*> parts_;
   Index out_ = 0;

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/gemm_packed.hpp"
+#include "core/parallel.hpp"
 #include "core/random.hpp"
 
 #include <algorithm>
@@ -148,6 +149,10 @@ ParameterStore::~ParameterStore() {
   ::operator delete(grads_, kAlignment);
 }
 
-void ParameterStore::zero_grads() { std::fill_n(grads_, size_, Scalar{0}); }
+void ParameterStore::zero_grads() {
+  constexpr Index block = Index{1} << 18;
+  parallel::for_blocks(size_, block,
+                       [&](Index begin, Index end) { std::fill(grads_ + begin, grads_ + end, Scalar{0}); });
+}
 
 }  // namespace moelab
