@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/gemm.hpp"
+#include "core/memory.hpp"
 #include "experiments/bench/peak.hpp"
 #include "experiments/bench/peer.hpp"
 #include "experiments/bench/products.hpp"
@@ -77,6 +78,22 @@ TEST_CASE("the layer, and its products alone, execute the products that are coun
   const auto dense = LayerCase::dense_twin(kSmall, gemm::Precision::float32);
   CHECK(multiply_adds_of([&] { dense->forward(); }) == expected);
 }
+
+// Sanitizers bring an allocator of their own, which does not keep what is freed.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+TEST_CASE("a steady step takes no new memory from the system", "[bench]") {
+  keep_freed_memory();
+  LayerCase layer({.tokens = 1024, .d_model = 64, .d_ff = 128, .num_experts = 8, .top_k = 2},
+                  gemm::Precision::float32);
+  for (int i = 0; i < 3; ++i) layer.forward_backward();
+  const std::int64_t before = page_faults();
+  for (int i = 0; i < 10; ++i) layer.forward_backward();
+  // One step handles about 10 MB, 2,500 pages, of values and gradients.
+  CHECK(page_faults() - before < 500);
+}
+
+#endif
 
 TEST_CASE("the benchmarks fill their tables", "[bench]") {
   const Report layer = bench_layer(once(), {kSmall});
