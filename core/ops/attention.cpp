@@ -98,21 +98,19 @@ class Heads {
     return to;
   }
 
-  // Sets the scores of keys that query t may not see to -inf. Returns the end of the keys that it may.
-  Index mask(Scalar* scores, Index sequence, Index t) const {
-    const Index end = options_.causal ? t + 1 : seq_len_;
-    if (!is_real_.empty()) {
-      const std::uint8_t* real = is_real_.data() + sequence * seq_len_;
-      for (Index j = 0; j < end; ++j) scores[j] = real[j] ? scores[j] : kMinusInfinity;
-    }
-    return end;
+  // Sets the scores of the keys among the first num_keys that query t may not see to -inf.
+  void mask(Scalar* scores, Index sequence, Index t, Index num_keys) const {
+    if (options_.causal) std::fill(scores + t + 1, scores + num_keys, kMinusInfinity);
+    if (is_real_.empty()) return;
+    const std::uint8_t* real = is_real_.data() + sequence * seq_len_;
+    for (Index j = 0; j < num_keys; ++j) scores[j] = real[j] ? scores[j] : kMinusInfinity;
   }
 
-  // Where the random numbers of the weights of query t start; meaningful with dropout only.
   bool has_dropout() const { return options_.dropout > 0; }
-  DropoutMask dropout_mask() const { return {options_.dropout, *options_.stream}; }
-  std::uint64_t dropout_index(Index sequence, Index head, Index t) const {
-    return static_cast<std::uint64_t>(((sequence * num_heads() + head) * seq_len_ + t) * seq_len_);
+  // The dropout factors of the weights of query t on the first num_keys keys.
+  void dropout_factors(Index sequence, Index head, Index t, Index num_keys, Scalar* out) const {
+    const Index first = ((sequence * num_heads() + head) * seq_len_ + t) * seq_len_;
+    DropoutMask(options_.dropout, *options_.stream).factors(static_cast<std::uint64_t>(first), num_keys, out);
   }
 
  private:
@@ -121,17 +119,16 @@ class Heads {
   std::vector<std::uint8_t> is_real_;
 };
 
-// Row of scores -> weights that sum to 1 over the first `end` of `keys` entries, 0 after. Returns the
-// log-sum-exp; a row without a finite score becomes zeros and returns 0.
-Scalar softmax_row(Scalar* row, Index end, Index keys) {
-  const Scalar largest = math::largest_entry(row, end);
+// Row of scores -> weights of sum `total`; rows without a finite score become zeros of log-sum-exp 0.
+struct RowSum {
+  Scalar total, log_sum_exp;
+};
+RowSum exponentiate(Scalar* row, Index num_keys) {
+  const Scalar largest = math::largest_entry(row, num_keys);
   const Scalar shift = largest == kMinusInfinity ? Scalar{0} : largest;
-  math::for_entries(end, [=](Index j) { row[j] = math::exp(row[j] - shift); });
-  const Scalar total = math::sum_entries(end, [=](Index j) { return row[j]; });
-  const Scalar inverse = total == 0 ? Scalar{0} : 1 / total;
-  math::for_entries(end, [=](Index j) { row[j] *= inverse; });
-  std::fill(row + end, row + keys, Scalar{0});
-  return total == 0 ? Scalar{0} : shift + std::log(total);
+  const Scalar total =
+      math::sum_entries(num_keys, [=](Index j) { return row[j] = math::exp(row[j] - shift); });
+  return {total, total == 0 ? Scalar{0} : shift + std::log(total)};
 }
 
 // One head of one sequence. Writes its columns of y and its row of log_sum_exp.
@@ -142,47 +139,50 @@ void forward_head(const Heads& heads, const Variable& q, const Variable& k, cons
   const Matrix keys = heads.turned(heads.view(k.value(), sequence, kv_head), 1);
   const ConstHeadView values = heads.view(v.value(), sequence, kv_head);
   HeadView out = heads.view(y, sequence, head);
-  Matrix buffer(kQueries, seq_len);
+  Matrix buffer(kQueries, seq_len), dropout(1, heads.has_dropout() ? seq_len : 0);
   for (Index begin = 0; begin < seq_len; begin += kQueries) {
     const Index rows = heads.rows_from(begin), num_keys = heads.keys_of(begin, rows);
     MatrixView weights(buffer.data(), rows, num_keys);
     gemm::forward(queries.middleRows(begin, rows), keys.topRows(num_keys), weights, kPrecision);
+    Scalar totals[kQueries];
     for (Index i = 0; i < rows; ++i) {
       Scalar* row = weights.data() + i * num_keys;
-      const Index end = heads.mask(row, sequence, begin + i);
-      log_sum_exp(sequence * heads.num_heads() + head, begin + i) = softmax_row(row, end, num_keys);
+      heads.mask(row, sequence, begin + i, num_keys);
+      const RowSum sum = exponentiate(row, num_keys);
+      log_sum_exp(sequence * heads.num_heads() + head, begin + i) = sum.log_sum_exp;
+      totals[i] = sum.total;
       if (heads.has_dropout()) {
-        const DropoutMask dropout = heads.dropout_mask();
-        const std::uint64_t first = heads.dropout_index(sequence, head, begin + i);
-        for (Index j = 0; j < end; ++j) row[j] *= dropout.factor(first + static_cast<std::uint64_t>(j));
+        Scalar* factors = dropout.data();
+        heads.dropout_factors(sequence, head, begin + i, num_keys, factors);
+        math::for_entries(num_keys, [=](Index j) { row[j] *= factors[j]; });
       }
     }
     gemm::backward_input(weights, values.topRows(num_keys), out.middleRows(begin, rows), kPrecision);
+    for (Index i = 0; i < rows; ++i) {
+      if (totals[i] != 0) out.row(begin + i) *= 1 / totals[i];
+    }
   }
 }
 
 // dscore_j = p_j (m_j dp_j - dot) and p_j *= m_j, with m the dropout factors and dot = <dy, y> = sum_j p_j
 // m_j dp_j. p comes in as scores.
 void backward_row(const Heads& heads, Index sequence, Index head, Index t, Index num_keys, Scalar log_sum_exp,
-                  Scalar dot, Scalar* p, Scalar* dp) {
-  const Index end = heads.mask(p, sequence, t);
+                  Scalar dot, Scalar* p, Scalar* dp, Scalar* factors) {
+  heads.mask(p, sequence, t, num_keys);
   if (heads.has_dropout()) {
-    const DropoutMask dropout = heads.dropout_mask();
-    const std::uint64_t first = heads.dropout_index(sequence, head, t);
-    for (Index j = 0; j < end; ++j) {
-      const Scalar factor = dropout.factor(first + static_cast<std::uint64_t>(j));
+    heads.dropout_factors(sequence, head, t, num_keys, factors);
+    math::for_entries(num_keys, [=](Index j) {
       const Scalar weight = math::exp(p[j] - log_sum_exp);
-      dp[j] = weight * (factor * dp[j] - dot);
-      p[j] = weight * factor;
-    }
-  } else {
-    math::for_entries(end, [=](Index j) {
-      p[j] = math::exp(p[j] - log_sum_exp);
-      dp[j] = p[j] * (dp[j] - dot);
+      dp[j] = weight * (factors[j] * dp[j] - dot);
+      p[j] = weight * factors[j];
     });
+    return;
   }
-  std::fill(p + end, p + num_keys, Scalar{0});
-  std::fill(dp + end, dp + num_keys, Scalar{0});
+  math::for_entries(num_keys, [=](Index j) {
+    const Scalar weight = math::exp(p[j] - log_sum_exp);
+    dp[j] = weight * (dp[j] - dot);
+    p[j] = weight;
+  });
 }
 
 struct Gradients {
@@ -198,7 +198,8 @@ void backward_kv_head(const Heads& heads, const Variable& q, const Variable& k, 
   const ConstHeadView values = heads.view(v.value(), sequence, kv_head);
   Matrix dkeys = Matrix::Zero(seq_len, d_head), dvalues = Matrix::Zero(seq_len, d_head);
   Matrix dqueries(seq_len, d_head);
-  Matrix p_buffer(kQueries, seq_len), dp_buffer(kQueries, seq_len);
+  Matrix p_buffer(kQueries, seq_len), dp_buffer(kQueries, seq_len),
+      dropout(1, heads.has_dropout() ? seq_len : 0);
   for (Index head = kv_head * heads.group_size(); head < (kv_head + 1) * heads.group_size(); ++head) {
     const Matrix queries = heads.turned(heads.view(q.value(), sequence, head), heads.scale());
     const ConstHeadView out = heads.view({y.data(), y.rows(), y.cols()}, sequence, head);
@@ -214,7 +215,7 @@ void backward_kv_head(const Heads& heads, const Variable& q, const Variable& k, 
         const Scalar dot = math::sum_entries(d_head, [=](Index j) { return o[j] * d[j]; });
         backward_row(heads, sequence, head, begin + i, num_keys,
                      log_sum_exp(sequence * heads.num_heads() + head, begin + i), dot, p.row(i).data(),
-                     dp.row(i).data());
+                     dp.row(i).data(), dropout.data());
       }
       gemm::backward_weight(p, dout.middleRows(begin, rows), dvalues.topRows(num_keys), kPrecision, true);
       gemm::backward_weight(dp, queries.middleRows(begin, rows), dkeys.topRows(num_keys), kPrecision, true);

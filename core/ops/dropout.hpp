@@ -1,6 +1,6 @@
 // Inverted dropout (Srivastava et al. 2014): each entry is dropped with probability `rate`, the others are
-// divided by 1 - rate. Entry i of the row-major matrix uses number i of the stream, forward and backward, so
-// that no mask is stored.
+// divided by 1 - rate. The factor of an entry is a function of the stream and of the entry's number, the same
+// forward and backward, so that no mask is stored.
 #pragma once
 
 #include "core/autograd.hpp"
@@ -14,11 +14,12 @@ namespace moelab::ops {
 class DropoutMask {
  public:
   DropoutMask(double rate, const random::Stream& stream);
-  Scalar factor(std::uint64_t index) const { return stream_.bits(index) < threshold_ ? Scalar{0} : kept_; }
+  // The factors of entries first, ..., first + n - 1.
+  void factors(std::uint64_t first, Index n, Scalar* out) const;
 
  private:
-  random::Stream stream_;
-  std::uint64_t threshold_;  // of the 64 random bits
+  std::uint64_t key_;
+  std::uint32_t threshold_;  // of 32 random bits
   Scalar kept_;
 };
 

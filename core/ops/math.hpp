@@ -75,35 +75,42 @@ inline void for_entries(Index n, F f) {
   for (Index i = 0; i < n; ++i) f(i);
 }
 
-// f(0) + ... + f(n - 1), in interleaved partial sums that vectorise. The order depends on n alone.
+// Sums and maxima run in this many interleaved lanes, which vectorise.
+inline constexpr Index kLanes = 32;
+
+// join(join(lane 0, lane 16), ...), in an order that halves the number of lanes each time.
+template <class Join>
+inline Scalar join_lanes(Scalar* lanes, Join join) {
+  static_assert(kLanes == 32);
+  for (Index l = 0; l < 16; ++l) lanes[l] = join(lanes[l], lanes[l + 16]);
+  for (Index l = 0; l < 8; ++l) lanes[l] = join(lanes[l], lanes[l + 8]);
+  for (Index l = 0; l < 4; ++l) lanes[l] = join(lanes[l], lanes[l + 4]);
+  return join(join(lanes[0], lanes[2]), join(lanes[1], lanes[3]));
+}
+
+// f(0) + ... + f(n - 1), in an order that depends on n alone. f may also write entry i of an array.
 template <class F>
 inline Scalar sum_entries(Index n, F f) {
-  constexpr Index kLanes = 32;
   Scalar lanes[kLanes] = {};
   Index i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     for (Index l = 0; l < kLanes; ++l) lanes[l] += f(i + l);
   }
   for (Index l = 0; i < n; ++i, ++l) lanes[l] += f(i);
-  for (Index width = kLanes / 2; width > 0; width /= 2) {
-    for (Index l = 0; l < width; ++l) lanes[l] += lanes[l + width];
-  }
-  return lanes[0];
+  return join_lanes(lanes, [](Scalar a, Scalar b) { return a + b; });
 }
 
 // The largest of n > 0 entries.
 inline Scalar largest_entry(const Scalar* x, Index n) {
-  constexpr Index kLanes = 32;
+  const auto larger = [](Scalar a, Scalar b) { return a > b ? a : b; };
   Scalar lanes[kLanes];
-  for (Index l = 0; l < kLanes; ++l) lanes[l] = x[0];
+  for (Scalar& lane : lanes) lane = x[0];
   Index i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    for (Index l = 0; l < kLanes; ++l) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+    for (Index l = 0; l < kLanes; ++l) lanes[l] = larger(x[i + l], lanes[l]);
   }
-  Scalar largest = lanes[0];
-  for (Index l = 1; l < kLanes; ++l) largest = lanes[l] > largest ? lanes[l] : largest;
-  for (; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
-  return largest;
+  for (Index l = 0; i < n; ++i, ++l) lanes[l] = larger(x[i], lanes[l]);
+  return join_lanes(lanes, larger);
 }
 
 }  // namespace moelab::math

@@ -187,7 +187,7 @@ std::optional<ops::DropoutMask> FfnPass::mask(bool at_output) const {
 
 void FfnPass::mask_row(const ops::DropoutMask& mask, Index row, Index cols, Scalar* factors) const {
   const auto first = static_cast<std::uint64_t>(rows_.tokens[static_cast<std::size_t>(row)] * cols);
-  for (Index c = 0; c < cols; ++c) factors[c] = mask.factor(first + static_cast<std::uint64_t>(c));
+  mask.factors(first, cols, factors);
 }
 
 void FfnPass::gather(Index first, Index count, OperandRows& to, Index to_first) const {
