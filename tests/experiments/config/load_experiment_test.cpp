@@ -2,6 +2,7 @@
 #include "core/fields_writer.hpp"
 #include "core/yaml.hpp"
 #include "experiments/config/experiment.hpp"
+#include "experiments/config/select_runs.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -335,4 +336,28 @@ TEST_CASE("The resolved YAML of a run reads back as the same run") {
     CHECK(again.train.optimizer.lr == run.config.train.optimizer.lr);
     CHECK(again.model.ffn.kind == run.config.model.ffn.kind);
   }
+}
+
+TEST_CASE("Runs are selected by variant, seed and sweep point") {
+  const std::string text = kBase +
+                           "seeds: [0, 1]\nvariants: {a: {}, b: {}}\ncompare: {baseline: a}\n"
+                           "sweep: {grid: {train.optimizer.lr: [1e-3, 2e-3, 3e-3]}}\n";
+  const auto selected = [&](const RunSelection& selection) {
+    Experiment e = load(text);
+    select_runs(e, selection);
+    return e;
+  };
+  CHECK(selected({}).runs.size() == 12);
+  CHECK(names(selected({.variants = {"b"}, .seeds = {1}, .points = {0, 2}})) ==
+        std::vector<std::string>{"b-s1-p0", "b-s1-p2"});
+  const Experiment b = selected({.variants = {"b"}, .seeds = {1}, .points = {}});
+  CHECK(b.seeds == std::vector<std::int64_t>{1});
+  CHECK(b.variants == std::vector<std::string>{"b"});
+  CHECK_FALSE(b.compare.baseline.has_value());
+  CHECK(b.points.size() == 3);
+  CHECK_THROWS_WITH(selected({.variants = {"aa"}, .seeds = {}, .points = {}}), Contains("did you mean `a`?"));
+  CHECK_THROWS_WITH(selected({.variants = {}, .seeds = {7}, .points = {}}),
+                    Contains("the experiment has 0, 1"));
+  CHECK_THROWS_WITH(selected({.variants = {}, .seeds = {}, .points = {3}}),
+                    Contains("there is no sweep point 3"));
 }

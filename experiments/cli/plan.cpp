@@ -1,0 +1,120 @@
+#include "experiments/cli/plan.hpp"
+
+#include "core/gemm.hpp"
+#include "core/parallel.hpp"
+#include "experiments/accounting/variants.hpp"
+#include "experiments/cli/terminal.hpp"
+#include "experiments/compare/text_table.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+namespace moelab::cli {
+
+namespace {
+
+// Training reaches about this share of the rate of a plain product: the rest is norms, softmax, gathering and
+// small matrices.
+constexpr double kShareOfProductRate = 0.35;
+
+// FLOPs a second of y = x w^T with x (512, 512) and w (512, 512), on all threads.
+double product_rate() {
+  using Clock = std::chrono::steady_clock;
+  constexpr Index kSize = 512;
+  const Matrix x = Matrix::Constant(kSize, kSize, Scalar{0.5});
+  const Matrix w = Matrix::Constant(kSize, kSize, Scalar{0.25});
+  Matrix y(kSize, kSize);
+  gemm::forward(x, w, y, gemm::Precision::float32);  // the first one sets up
+  const auto start = Clock::now();
+  double flops = 0;
+  double seconds = 0;
+  while (seconds < 0.1) {
+    gemm::forward(x, w, y, gemm::Precision::float32);
+    flops += 2.0 * kSize * kSize * kSize;
+    seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  return flops / seconds;
+}
+
+// Weights, gradients and moments, and a rough figure for the activations of one micro-batch: 24 rows of
+// d_model floats for each token and layer, the logits twice.
+double memory_of(const RunConfig& config, const Accounting& accounting) {
+  const DataShape shape = planned_shape(config.data);
+  const auto rows = static_cast<double>(config.train.batch_tokens / config.train.num_micro_batches());
+  const auto width = static_cast<double>(24 * config.model.d_model * config.model.num_layers);
+  const auto logits = static_cast<double>(2 * std::max(shape.vocab_size, shape.num_targets));
+  return static_cast<double>(accounting.bytes_training_float32()) + 4 * rows * (width + logits);
+}
+
+std::string points_of(const Experiment& experiment) {
+  std::string out;
+  for (std::size_t i = 0; i < experiment.points.size(); ++i) {
+    const bool is_run = std::any_of(experiment.runs.begin(), experiment.runs.end(),
+                                    [&](const Run& run) { return run.point == static_cast<Index>(i); });
+    if (!is_run) continue;
+    out += fmt::format("p{}:", i);
+    for (const auto& [key, value] : experiment.points[i].settings) out += fmt::format("  {}={}", key, value);
+    out += '\n';
+  }
+  return out.empty() ? "" : "\nsweep points\n" + out;
+}
+
+}  // namespace
+
+std::string plan_of(const Experiment& experiment) {
+  const double rate = product_rate() * kShareOfProductRate;
+  TextTable table;
+  table.header = {"variant", "point",       "seeds",   "steps",  "tokens", "params",
+                  "active",  "FLOPs/token", "compute", "memory", "time"};
+  double total_seconds = 0;
+  double baseline_flops = 0;
+  const std::string baseline = experiment.compare.baseline.value_or(experiment.variants.front());
+  std::vector<std::pair<const Run*, Accounting>> counted;
+  for (const Run& run : experiment.runs) {
+    if (run.seed != experiment.seeds.front()) continue;
+    counted.emplace_back(&run, account_run(run.config));
+    if (run.variant == baseline && baseline_flops == 0) {
+      baseline_flops = static_cast<double>(counted.back().second.forward_flops());
+    }
+  }
+  for (const auto& [run, accounting] : counted) {
+    const TrainConfig& train = run->config.train;
+    const auto tokens = static_cast<double>(train.num_steps() * train.batch_tokens);
+    const auto seeds = static_cast<double>(experiment.seeds.size());
+    const double seconds = seeds * tokens * static_cast<double>(accounting.training_flops()) / rate;
+    total_seconds += seconds;
+    table.rows.push_back(
+        {run->variant, run->point ? fmt::format("{}", *run->point) : "-",
+         fmt::format("{}", experiment.seeds.size()), fmt::format("{}", train.num_steps()),
+         with_si_prefix(tokens), with_si_prefix(static_cast<double>(accounting.total)),
+         with_si_prefix(static_cast<double>(accounting.active_all)),
+         with_si_prefix(static_cast<double>(accounting.forward_flops())),
+         baseline_flops > 0
+             ? fmt::format("{:.3f}", static_cast<double>(accounting.forward_flops()) / baseline_flops)
+             : "-",
+         short_bytes(memory_of(run->config, accounting)), short_time(seconds)});
+  }
+  std::string out =
+      fmt::format("{}: {} variants, {} seeds, {} runs\n\n{}", experiment.name, experiment.variants.size(),
+                  experiment.seeds.size(), experiment.runs.size(), to_terminal(table));
+  out += points_of(experiment);
+  out += fmt::format(
+      "\ncompute: forward FLOPs relative to {}; memory: weights, gradients, moments and about what one "
+      "micro-batch "
+      "takes\ntime: about {} in all, one run after another, at {:.0f} GFLOP/s on {} threads (a share of what "
+      "one "
+      "product just reached)\n",
+      baseline, short_time(total_seconds), rate / 1e9, parallel::threads());
+  const std::vector<std::string> warnings = comparability_warnings(experiment);
+  if (!warnings.empty()) out += "\nnot comparable\n";
+  for (const std::string& warning : warnings) out += warning + '\n';
+  if (warnings.empty() && experiment.compare.match != "none" && experiment.variants.size() > 1) {
+    out += fmt::format("\nall variants agree in {} within {:.1f} %\n", experiment.compare.match,
+                       100 * experiment.compare.tolerance);
+  }
+  return out;
+}
+
+}  // namespace moelab::cli

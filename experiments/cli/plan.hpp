@@ -1,0 +1,15 @@
+// What an experiment is going to do, before it does it.
+#pragma once
+
+#include "experiments/config/experiment.hpp"
+
+#include <string>
+
+namespace moelab::cli {
+
+// A table of the runs, one row a variant and sweep point: steps, tokens, parameters, compute, memory, and the
+// time that all seeds will take on this machine, measured on a product of matrices; what the sweep points
+// are; and whether the variants are comparable.
+std::string plan_of(const Experiment& experiment);
+
+}  // namespace moelab::cli
