@@ -16,9 +16,13 @@ void add_schema(CLI::App& app, Context& /*context*/) {
       "Save it beside your experiments and start each with the line\n"
       "  # yaml-language-server: $schema=./moelab.schema.json");
   auto reference = std::make_shared<bool>(false);
-  command->add_flag("--reference", *reference, "The fields as Markdown tables instead");
-  command->callback(
-      [reference] { fmt::print("{}", *reference ? experiment_reference() : experiment_schema()); });
+  auto corpus = std::make_shared<bool>(false);
+  command->add_flag("--corpus", *corpus, "The schema of corpus files instead");
+  command->add_flag("--reference", *reference, "The fields of experiment files as Markdown tables instead")
+      ->excludes("--corpus");
+  command->callback([reference, corpus] {
+    fmt::print("{}", *reference ? experiment_reference() : *corpus ? corpus_schema() : experiment_schema());
+  });
 }
 
 }  // namespace moelab::cli

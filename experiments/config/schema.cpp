@@ -123,6 +123,8 @@ class ReferenceWriter {
 
 std::string experiment_schema() { return json_schema(describe_fields(WholeFile{}), "moelab experiment"); }
 
+std::string corpus_schema() { return json_schema(describe_fields(CorpusFile{}), "moelab corpus"); }
+
 std::string experiment_reference() {
   ReferenceWriter writer;
   writer.add(describe_fields(WholeFile{}), "");

@@ -18,6 +18,16 @@ def main(moelab, configs):
     jsonschema.Draft7Validator.check_schema(schema)
     validator = jsonschema.Draft7Validator(schema)
 
+    corpus_schema = json.loads(subprocess.run([moelab, "schema", "--corpus"], check=True, capture_output=True).stdout)
+    corpus_validator = jsonschema.Draft7Validator(corpus_schema)
+    corpora = sorted((pathlib.Path(configs) / "corpora").glob("*.yaml"))
+    assert corpora, "no corpora found"
+    for path in corpora:
+        corpus = yaml.safe_load(path.read_text(encoding="utf-8"))
+        errors = [e.message for e in corpus_validator.iter_errors(corpus)]
+        assert not errors, f"{path}: {errors}"
+        assert not corpus_validator.is_valid({**corpus, "domain": []}), "a typo is valid"
+
     files = sorted(p for p in pathlib.Path(configs).rglob("*.yaml") if "corpora" not in p.parts)
     assert files, "no experiments found"
     texts = {str(p): p.read_text(encoding="utf-8") for p in files}
