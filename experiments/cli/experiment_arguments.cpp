@@ -1,7 +1,9 @@
 #include "experiments/cli/experiment_arguments.hpp"
 
+#include "core/error.hpp"
 #include "experiments/accounting/variants.hpp"
 #include "experiments/cli/terminal.hpp"
+#include "experiments/training/run_experiment.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -9,7 +11,7 @@
 namespace moelab::cli {
 
 void ExperimentArguments::add_to(CLI::App& command) {
-  command.add_option("experiment", file, "The experiment file (YAML)")->required();
+  command.add_option("experiment", file, "The experiment file (YAML)");
   command.add_option("overrides", overrides, "KEY=VALUE, set in the base before variants are applied");
   command.add_option("--variant", selection.variants, "Only runs of this variant; may be given again")
       ->expected(1)
@@ -22,18 +24,24 @@ void ExperimentArguments::add_to(CLI::App& command) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+Experiment ExperimentArguments::load_file(LoadOptions& options) const {
+  if (execution.empty()) {
+    if (file.empty()) throw ConfigError("no experiment file is given");
+    return load_experiment(file, options);
+  }
+  // There is no file then, and the first word is an override like the others.
+  if (!file.empty()) options.overrides.insert(options.overrides.begin(), file);
+  return load_execution(execution, options);
+}
+
 Experiment ExperimentArguments::load() const {
   LoadOptions options;
   options.overrides = overrides;
   options.solve_twin = solve_twin;
-  Experiment experiment = load_experiment(file, options);
+  Experiment experiment = load_file(options);
   select_runs(experiment, selection);
-  const auto warn = [](const std::string& text) {
-    fmt::print(stderr, "{}", paint_diagnostics(text, has_colour(stderr)));
-  };
-  for (const std::string& warning : experiment.warnings) warn(warning);
-  for (const std::string& warning : comparability_warnings(experiment)) {
-    warn(fmt::format("{}: warning: {}\n", experiment.file.string(), warning));
+  for (const std::string& warning : experiment.warnings) {
+    fmt::print(stderr, "{}", paint_diagnostics(warning, has_colour(stderr)));
   }
   return experiment;
 }

@@ -15,6 +15,7 @@ namespace moelab::cli {
 
 struct ExperimentArguments {
   std::string file;
+  std::string execution;  // folder of an execution that is loaded instead of a file
   std::vector<std::string> overrides;
   RunSelection selection;
 
@@ -23,6 +24,9 @@ struct ExperimentArguments {
   // The experiment with twins solved for, and of its runs the selected ones. Warnings go to stderr. Throws
   // ConfigError.
   Experiment load() const;
+
+ private:
+  Experiment load_file(LoadOptions& options) const;
 };
 
 }  // namespace moelab::cli

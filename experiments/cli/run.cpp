@@ -1,10 +1,11 @@
-#include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "experiments/accounting/variants.hpp"
 #include "experiments/cli/command.hpp"
+#include "experiments/cli/experiment_arguments.hpp"
+#include "experiments/cli/plan.hpp"
 #include "experiments/cli/terminal.hpp"
 #include "experiments/compare/compare_files.hpp"
 #include "experiments/compare/render.hpp"
-#include "experiments/config/experiment.hpp"
 #include "experiments/training/run_experiment.hpp"
 
 #include <atomic>
@@ -19,12 +20,11 @@ namespace moelab::cli {
 namespace {
 
 struct Options {
-  std::string file;
-  std::vector<std::string> overrides;
+  ExperimentArguments arguments;
   std::string output_root = "runs";
-  std::string resume;
   int threads = 0;
   Index jobs = 0;
+  bool dry_run = false;
 };
 
 std::atomic<bool> stop_requested{false};
@@ -36,18 +36,14 @@ extern "C" void request_stop(int signal) {
 }
 
 void run(const Options& options, Context& context) {
-  LoadOptions load;
-  load.overrides = options.overrides;
-  // With --resume there is no file, and the first argument is an override too.
-  if (!options.resume.empty() && !options.file.empty()) {
-    load.overrides.insert(load.overrides.begin(), options.file);
-  } else if (options.file.empty() && options.resume.empty()) {
-    throw ConfigError("run: give an experiment file, or --resume with the folder of an execution");
+  const Experiment experiment = options.arguments.load();
+  if (options.dry_run) {
+    fmt::print("{}", plan_of(experiment));
+    return;
   }
-  const Experiment experiment =
-      options.resume.empty() ? load_experiment(options.file, load) : load_execution(options.resume, load);
-  for (const std::string& warning : experiment.warnings) {
-    fmt::print(stderr, "{}", paint_diagnostics(warning, has_colour(stderr)));
+  for (const std::string& warning : comparability_warnings(experiment)) {
+    const std::string text = fmt::format("{}: warning: {}\n", experiment.file.string(), warning);
+    fmt::print(stderr, "{}", paint_diagnostics(text, has_colour(stderr)));
   }
   parallel::set_threads(options.threads);
   std::signal(SIGINT, request_stop);
@@ -55,7 +51,7 @@ void run(const Options& options, Context& context) {
 
   RunOptions run_options;
   run_options.output_root = options.output_root;
-  run_options.resume = options.resume;
+  run_options.resume = options.arguments.execution;
   run_options.jobs = options.jobs;
   run_options.quiet = context.quiet;
   run_options.command_line = context.command_line;
@@ -75,15 +71,15 @@ void add_run(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
       "run", "Train every run of an experiment file, record the results, and compare the variants");
   auto options = std::make_shared<Options>();
-  command->add_option("experiment", options->file, "The experiment file (YAML)");
-  command->add_option("overrides", options->overrides,
-                      "KEY=VALUE, set in the base before variants are applied");
+  options->arguments.add_to(*command);
+  command->add_flag("--dry-run", options->dry_run,
+                    "Say what would be trained and what it costs, as check does");
   command->add_option("-o,--output", options->output_root, "Folder for results")->capture_default_str();
   command->add_option("-j,--jobs", options->jobs, "Runs at a time; 0: as many as there are threads")
       ->check(CLI::Range(0, 4096));
   command->add_option("-t,--threads", options->threads, "Threads to use; 0: all that the machine grants")
       ->check(CLI::Range(0, 4096));
-  command->add_option("--resume", options->resume,
+  command->add_option("--resume", options->arguments.execution,
                       "Folder of an execution (runs/<name>/<time> or latest): finish its runs instead");
   command->callback([options, &context] { run(*options, context); });
 }
