@@ -27,11 +27,19 @@ struct Context {
 // Each adds a subcommand whose callback does the work and sets context.exit_code. Errors are thrown.
 void add_bench(CLI::App& app, Context& context);
 void add_check(CLI::App& app, Context& context);
+void add_compare(CLI::App& app, Context& context);
 void add_completion(CLI::App& app, Context& context);
 void add_count(CLI::App& app, Context& context);
+void add_export(CLI::App& app, Context& context);
+void add_ls(CLI::App& app, Context& context);
+void add_merge(CLI::App& app, Context& context);
 void add_new(CLI::App& app, Context& context);
+void add_plot(CLI::App& app, Context& context);
+void add_recover(CLI::App& app, Context& context);
+void add_report(CLI::App& app, Context& context);
 void add_run(CLI::App& app, Context& context);
 void add_schema(CLI::App& app, Context& context);
+void add_show(CLI::App& app, Context& context);
 void add_version(CLI::App& app, Context& context);
 
 }  // namespace moelab::cli

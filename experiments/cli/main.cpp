@@ -35,6 +35,14 @@ int run(int argc, char** argv) {
   cli::add_check(app, context);
   cli::add_count(app, context);
   cli::add_new(app, context);
+  cli::add_ls(app, context);
+  cli::add_show(app, context);
+  cli::add_compare(app, context);
+  cli::add_plot(app, context);
+  cli::add_report(app, context);
+  cli::add_export(app, context);
+  cli::add_merge(app, context);
+  cli::add_recover(app, context);
   cli::add_schema(app, context);
   cli::add_version(app, context);
   cli::add_completion(app, context);

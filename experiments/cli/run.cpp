@@ -6,6 +6,7 @@
 #include "experiments/cli/terminal.hpp"
 #include "experiments/compare/compare_files.hpp"
 #include "experiments/compare/render.hpp"
+#include "experiments/report/report.hpp"
 #include "experiments/training/run_experiment.hpp"
 
 #include <atomic>
@@ -58,9 +59,13 @@ void run(const Options& options, Context& context) {
   run_options.stop_requested = [] { return stop_requested.load(); };
   const ExperimentOutcome outcome = run_experiment(experiment, run_options);
 
-  fmt::print("{}", render(compare_file(ResultsFile(outcome.results)), TableFormat::table));
+  const ResultsFile results(outcome.results);
+  fmt::print("{}", render(compare_file(results), TableFormat::table));
   for (const FailedRun& failed : outcome.failed) fmt::print("\n{}: {}\n", failed.name, failed.reason);
-  fmt::print("\nresults  {}\nruns     {}\n", outcome.results.string(), outcome.folder.string());
+  const std::filesystem::path page = outcome.folder / "report.html";
+  report::write_report(page, results);
+  fmt::print("\nresults  {}\nreport   {}\nruns     {}\n", outcome.results.string(), page.string(),
+             outcome.folder.string());
   if (!outcome.failed.empty()) context.exit_code = kSomeRunsFailed;
   if (outcome.interrupted) context.exit_code = kInterrupted;
 }

@@ -30,6 +30,31 @@ std::string attribute_text(const ResultsFile& file, const std::string& object, c
   return value && std::holds_alternative<std::string>(*value) ? std::get<std::string>(*value) : std::string();
 }
 
+std::string line_of(const fs::path& path) {
+  try {
+    const ResultsFile file(path);
+    const auto done = std::ranges::count(file.runs(), RunStatus::done, &RunSummary::status);
+    std::string text = fmt::format("{}\n  {}: {} of {} runs done", path.string(), file.experiment().name,
+                                   done, file.runs().size());
+    if (file.runs().empty()) return text + "\n";
+    CompareOptions options;
+    options.metric = "eval/loss";
+    options.efficiency = false;
+    bool any_loss = false;
+    for (const RunSummary& r : file.runs())
+      any_loss = any_loss || file.series(r.run, "eval/loss").has_value();
+    if (!any_loss) return text + "\n";
+    text += "; eval/loss";
+    for (const VariantResult& v : compare_files({&file, 1}, options).variants)
+      text += fmt::format("  {} {}", v.label, with_digits(v.mean, 4));
+    return text + "\n";
+  } catch (const Error& error) {
+    return fmt::format("{}\n  not readable: {}\n", path.string(), error.what());
+  }
+}
+
+}  // namespace
+
 TextTable runs_table(const std::vector<RunSummary>& runs) {
   TextTable t;
   t.header = {"run",       "status", "steps",  "tokens",     "eval loss", "best",
@@ -78,31 +103,6 @@ TextTable accounting_table(const hdf5::Reader& reader, const std::string& group)
                       with_si_prefix(flops[i])});
   return t;
 }
-
-std::string line_of(const fs::path& path) {
-  try {
-    const ResultsFile file(path);
-    const auto done = std::ranges::count(file.runs(), RunStatus::done, &RunSummary::status);
-    std::string text = fmt::format("{}\n  {}: {} of {} runs done", path.string(), file.experiment().name,
-                                   done, file.runs().size());
-    if (file.runs().empty()) return text + "\n";
-    CompareOptions options;
-    options.metric = "eval/loss";
-    options.efficiency = false;
-    bool any_loss = false;
-    for (const RunSummary& r : file.runs())
-      any_loss = any_loss || file.series(r.run, "eval/loss").has_value();
-    if (!any_loss) return text + "\n";
-    text += "; eval/loss";
-    for (const VariantResult& v : compare_files({&file, 1}, options).variants)
-      text += fmt::format("  {} {}", v.label, with_digits(v.mean, 4));
-    return text + "\n";
-  } catch (const Error& error) {
-    return fmt::format("{}\n  not readable: {}\n", path.string(), error.what());
-  }
-}
-
-}  // namespace
 
 std::vector<fs::path> find_results(const fs::path& where) {
   if (fs::is_regular_file(where)) return {where};

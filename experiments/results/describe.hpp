@@ -1,6 +1,7 @@
 // What is in a results file, or in a folder of them, for a person in a terminal.
 #pragma once
 
+#include "experiments/compare/text_table.hpp"
 #include "experiments/results/results_file.hpp"
 
 #include <filesystem>
@@ -30,5 +31,11 @@ struct LayerHealth {
          router_entropy = kNotMeasured, max_violation = kNotMeasured;
 };
 std::vector<LayerHealth> routing_health(const ResultsFile& file, const std::string& run);
+
+// The same as tables.
+TextTable runs_table(const std::vector<RunSummary>& runs);
+TextTable health_table(const ResultsFile& file, const std::vector<std::string>& runs);
+// Of the group of an accounting; without rows where it has none.
+TextTable accounting_table(const hdf5::Reader& reader, const std::string& group);
 
 }  // namespace moelab

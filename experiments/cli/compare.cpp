@@ -1,0 +1,65 @@
+#include "core/error.hpp"
+#include "experiments/cli/command.hpp"
+#include "experiments/compare/compare_files.hpp"
+#include "experiments/compare/condition.hpp"
+#include "experiments/compare/render.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace moelab::cli {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> files;
+  std::string baseline, metric, at = "final", format = "table";
+  double confidence = 0;  // 0: what the file says
+  std::vector<std::string> fail_if;
+};
+
+void compare(const Options& options, Context& context) {
+  CompareOptions how;
+  how.baseline = options.baseline;
+  how.metric = options.metric;
+  how.at = parse_at(options.at);
+  if (options.confidence != 0) how.confidence = options.confidence;
+  const TableFormat format = table_format(options.format);
+  std::vector<Condition> conditions;
+  for (const std::string& text : options.fail_if) conditions.push_back(parse_condition(text));
+
+  std::vector<ResultsFile> files;
+  for (const std::string& path : options.files) files.emplace_back(path);
+  const Comparison comparison = compare_files(files, how);
+  fmt::print("{}", render(comparison, format));
+  for (std::size_t i = 0; i < conditions.size(); ++i) {
+    const std::string held = holds_for(conditions[i], comparison);
+    if (held.empty()) continue;
+    fmt::print(stderr, "moelab: '{}' holds: {}\n", options.fail_if[i], held);
+    context.exit_code = kFailIfHeld;
+  }
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Context& context) {
+  CLI::App* command =
+      app.add_subcommand("compare", "Variants against a baseline, over seeds, with intervals");
+  auto options = std::make_shared<Options>();
+  command->add_option("FILES", options->files, "results.h5 or run.h5 files")->required();
+  command->add_option("--baseline", options->baseline, "Variant that the others are compared with");
+  command->add_option("--metric", options->metric,
+                      "eval/loss, eval/bits_per_byte, train/loss, eval/loss/DOMAIN, ...");
+  command->add_option("--at", options->at, "final, best, tokens=1e6 or flops=1e13")->capture_default_str();
+  command->add_option("--confidence", options->confidence, "Of the intervals, e.g. 0.95")
+      ->check(CLI::Range(0.01, 0.9999));
+  command->add_option("--format", options->format, "table, md, csv, json or latex")->capture_default_str();
+  command->add_option("--fail-if", options->fail_if, "Condition that ends with status 4, e.g. 'delta > 0'");
+  command->callback([options, &context] { compare(*options, context); });
+}
+
+}  // namespace moelab::cli

@@ -1,0 +1,44 @@
+#include "core/error.hpp"
+#include "experiments/cli/command.hpp"
+#include "experiments/plot/figures.hpp"
+
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace moelab::cli {
+
+void add_plot(CLI::App& app, Context& context) {
+  struct Options {
+    std::string file, kind, output;
+    plot::FigureOptions figure;
+    std::int64_t layer = -1;
+  };
+  CLI::App* command = app.add_subcommand("plot", "A figure of a results file, as SVG, PDF or PNG");
+  auto options = std::make_shared<Options>();
+  std::string kinds;
+  for (const plot::FigureKind& k : plot::figure_kinds())
+    kinds += fmt::format("\n  {:<13} {}", k.name, k.help);
+  command->footer("Kinds:" + kinds);
+  command->add_option("FILE", options->file, "results.h5 or run.h5")->required();
+  command->add_option("KIND", options->kind, "What to show, see below")->required();
+  command->add_option("-o,--output", options->output, "File to write: .svg, .pdf or .png")->required();
+  command->add_option("--metric", options->figure.metric, "Of loss, bars and scaling")->capture_default_str();
+  command->add_option("--x", options->figure.x, "Of loss: tokens, flops, seconds or steps")
+      ->capture_default_str();
+  command->add_flag("--log-x", options->figure.log_x, "Logarithmic axis");
+  command->add_flag("--log-y", options->figure.log_y, "Logarithmic axis");
+  command->add_option("--run", options->figure.run, "Of figures of one run; else the first that fits");
+  command->add_option("--layer", options->layer, "Of tokens; else the last");
+  command->callback([options, &context] {
+    if (options->layer >= 0) options->figure.layer = options->layer;
+    const plot::Drawing drawing =
+        plot::make_figure(ResultsFile(options->file), options->kind, options->figure);
+    plot::write_drawing(options->output, drawing);
+    if (!context.quiet) fmt::print(stderr, "wrote {}\n", options->output);
+  });
+}
+
+}  // namespace moelab::cli

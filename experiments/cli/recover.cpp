@@ -1,0 +1,32 @@
+#include "experiments/results/recover.hpp"
+
+#include "core/error.hpp"
+#include "experiments/cli/command.hpp"
+
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace moelab::cli {
+
+void add_recover(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand(
+      "recover", "Writes run.h5 anew from the journal, and results.h5 from the runs, after a run was killed");
+  auto folder = std::make_shared<std::string>();
+  command->add_option("DIR", *folder, "Folder of a run, or of an experiment with its runs")->required();
+  command->callback([folder, &context] {
+    const std::vector<RecoveredRun> runs = recover(*folder);
+    for (const RecoveredRun& r : runs) {
+      if (!r.error.empty()) {
+        fmt::print(stderr, "moelab: error: {}: {}\n", r.folder.string(), r.error);
+        context.exit_code = kSomeRunsFailed;
+      } else if (!context.quiet) {
+        fmt::print("{}: {}, up to step {}\n", r.folder.string(), r.status, r.last_step);
+      }
+    }
+  });
+}
+
+}  // namespace moelab::cli

@@ -1,0 +1,27 @@
+#include "experiments/cli/command.hpp"
+#include "experiments/results/describe.hpp"
+
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace moelab::cli {
+
+void add_show(CLI::App& app, Context& /*context*/) {
+  struct Options {
+    std::string file, run;
+  };
+  CLI::App* command =
+      app.add_subcommand("show", "What is in a results file: runs, losses, health of the routing");
+  auto options = std::make_shared<Options>();
+  command->add_option("FILE", options->file, "results.h5 or run.h5")->required();
+  command->add_option("--run", options->run, "One run in detail");
+  command->callback([options] {
+    const ResultsFile file(options->file);
+    fmt::print("{}", options->run.empty() ? describe_file(file) : describe_run(file, options->run));
+  });
+}
+
+}  // namespace moelab::cli
