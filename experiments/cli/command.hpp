@@ -37,6 +37,7 @@ void add_new(CLI::App& app, Context& context);
 void add_plot(CLI::App& app, Context& context);
 void add_recover(CLI::App& app, Context& context);
 void add_report(CLI::App& app, Context& context);
+void add_packages(CLI::App& app, Context& context);
 void add_run(CLI::App& app, Context& context);
 void add_schema(CLI::App& app, Context& context);
 void add_show(CLI::App& app, Context& context);

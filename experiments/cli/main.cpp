@@ -43,6 +43,7 @@ int run(int argc, char** argv) {
   cli::add_export(app, context);
   cli::add_merge(app, context);
   cli::add_recover(app, context);
+  cli::add_packages(app, context);
   cli::add_schema(app, context);
   cli::add_version(app, context);
   cli::add_completion(app, context);
