@@ -32,7 +32,7 @@ void packages(const std::vector<std::string>& arguments) {
   if (file == arguments.end()) return;
   LoadOptions load;
   load.look_for_data = false;
-  load.solve_twin = [](RunConfig&, const RunConfig&, const std::string&) {};
+  load.solve_twin = [](RunConfig&, const RunConfig&, const std::string&) { return std::string(); };
   for (const std::string& argument : arguments) {
     if (!argument.starts_with('-') && argument.find('=') != std::string::npos)
       load.overrides.push_back(argument);
