@@ -42,8 +42,8 @@ Drawing bars_figure(const ResultsFile& file, const FigureOptions& options) {
   const double left = std::min(label_width + 16, 180.0);
   const double h = kRow * static_cast<double>(c.variants.size());
   Drawing d{kWidth, kTop + h + 40, options.metric + " by variant", {}};
-  const Axis x = axis_for(fmt::format("{} {} (dot: mean, bar: {:g} % interval, ticks: seeds)", c.metric, c.at,
-                                      100 * c.confidence),
+  const Axis x = axis_for(fmt::format("{} {} (square: mean, bar: {:g} % interval, ticks: seeds)", c.metric,
+                                      c.at, 100 * c.confidence),
                           extent);
   const Box box{left, kTop, kWidth - left - 12, h};
   d.add(Text{{8, 13}, "variant (compute per token, relative)", kFontSize, Anchor::start, false, true});
@@ -96,10 +96,11 @@ Drawing scaling_figure(const ResultsFile& file, const FigureOptions& options) {
     }
     require(!sizes.empty(), "[plot] no variant of {} has a loss and a size", file.path().string());
     const auto law = fit_power_law(sizes, losses, c.confidence);
-    const std::string title =
-        law ? fmt::format("{:.3g} + {:.3g} C^-{:.3f}, exponent {:.3f} to {:.3f}", law->c, law->a, law->alpha,
-                          law->alpha_interval.low, law->alpha_interval.high)
-            : std::string("fewer than four sizes: no fit");
+    std::string title = "fewer than four sizes: no fit";
+    if (law) title = fmt::format("{:.3g} + {:.3g} C^-{:.3f}", law->c, law->a, law->alpha);
+    if (law && !std::isnan(law->alpha_interval.low))
+      title += fmt::format(", exponent {:.3f} to {:.3f}", law->alpha_interval.low, law->alpha_interval.high);
+    if (law && std::isnan(law->alpha_interval.low)) title += ", too few points for an interval";
     const Axis x = axis_for(label, sizes, true);
     Axes panel(d, {kLeft, top, w, kPanel - 20}, x, axis_for(c.metric, extent), title);
     if (law) {

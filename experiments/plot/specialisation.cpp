@@ -39,20 +39,15 @@ Drawing coactivation_figure(const ResultsFile& file, const FigureOptions& option
   const auto shape = file.reader().shape(path + "coactivation");
   const auto counts =
       file.reader().read<double>(path + "coactivation");  // (layer, expert, expert_b), -1: no expert
-  constexpr double kLeft = 40, kTop = 40, kGap = 42;
+  constexpr double kLeft = 38, kTop = 40, kGap = 50;
   const std::size_t columns = std::min<std::size_t>(layers.size(), 2);
   const std::size_t rows = (layers.size() + columns - 1) / columns;
-  const double side = columns == 1 ? 190 : 108;
+  const double side = columns == 1 ? 190 : 98;
   Drawing d{kWidth,
             kTop + static_cast<double>(rows) * (side + kGap) + 4,
             "co-activation of the experts of " + run,
             {}};
-  d.add(Text{{kLeft, 13},
-             run + ": share of the tokens of expert i that also choose j",
-             kFontSize,
-             Anchor::start,
-             false,
-             true});
+  d.add(Text{{kLeft, 13}, run + ": P(j also chosen | i chosen)", kFontSize, Anchor::start, false, true});
   double largest = 1e-9;
   std::vector<std::vector<std::vector<double>>> share(layers.size());
   for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -92,7 +87,7 @@ Drawing domains_figure(const ResultsFile& file, const FigureOptions& options) {
   std::vector<LegendEntry> entries;
   for (const std::string& domain : domains) entries.push_back({domain, palette(entries.size())});
   entries.push_back({"uniform", kInk, true});
-  constexpr double kLeft = 50, kPanel = 80, kGap = 26;
+  constexpr double kLeft = 50, kPanel = 80, kGap = 36;
   const double w = kWidth - kLeft - 12;
   Drawing d{kWidth, 0, "experts by domain of " + run, {}};
   d.add(Text{{kLeft, 13}, run, kFontSize, Anchor::start, false, true});
@@ -157,7 +152,7 @@ Drawing tokens_figure(const ResultsFile& file, const FigureOptions& options) {
   const auto per_row = static_cast<std::size_t>((kWidth - 2 * kLeft) / kCell);
   Drawing d{kWidth, 0, "first expert of each token of " + run, {}};
   d.add(Text{{kLeft, 13},
-             fmt::format("{}, layer {}: first expert of each token (number and colour)", run, layers[layer]),
+             fmt::format("{}, layer {}: first expert of each token", run, layers[layer]),
              kFontSize,
              Anchor::start,
              false,
