@@ -148,6 +148,11 @@ Comparison compare_files(std::span<const ResultsFile> files, const CompareOption
     }
   }
   std::string baseline = options.baseline.empty() ? first.baseline : options.baseline;
+  // The baseline that the experiment names may have no run yet; one that the caller names must be there.
+  const bool has_run = std::ranges::any_of(files[0].runs(), [&](const RunSummary& run) {
+    return run.variant == baseline || run.label() == baseline;
+  });
+  if (options.baseline.empty() && !has_run) baseline.clear();
   if (shared.contains(baseline)) baseline = short_name(files[0].path()) + ":" + baseline;
   const std::string metric = !options.metric.empty() ? options.metric
                              : !first.metric.empty() ? first.metric

@@ -355,7 +355,7 @@ TEST_CASE("Runs are selected by variant, seed and sweep point") {
   CHECK(b.variants == std::vector<std::string>{"b"});
   CHECK_FALSE(b.compare.baseline.has_value());
   CHECK(b.points.size() == 3);
-  CHECK_THROWS_WITH(selected({.variants = {"aa"}, .seeds = {}, .points = {}}), Contains("did you mean `a`?"));
+  CHECK_THROWS_WITH(selected({.variants = {"aa"}, .seeds = {}, .points = {}}), Contains("known: a or b"));
   CHECK_THROWS_WITH(selected({.variants = {}, .seeds = {7}, .points = {}}),
                     Contains("the experiment has 0, 1"));
   CHECK_THROWS_WITH(selected({.variants = {}, .seeds = {}, .points = {3}}),
