@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 namespace moelab {
@@ -87,7 +88,44 @@ std::string active_text(const VariantResult& v) {
   return with_digits(v.active_compute_ratio, 3) + " / " + with_digits(v.active_compute_ratio_measured, 3);
 }
 
-TextTable display_table(const Comparison& c) {
+std::string as_csv(const Comparison& c) {
+  TextTable t;
+  t.header = {"variant"};
+  for (const auto& [name, value] : figures()) t.header.emplace_back(name);
+  for (const VariantResult& v : c.variants) {
+    std::vector<std::string>& row = t.rows.emplace_back();
+    row.push_back(v.label);
+    for (const auto& [name, value] : figures()) row.push_back(exact(value(v)));
+  }
+  return to_csv(t);
+}
+
+std::string as_json(const Comparison& c) {
+  nlohmann::ordered_json variants = nlohmann::ordered_json::array();
+  const auto number = [](double x) {
+    return std::isnan(x) ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(x);
+  };
+  for (const VariantResult& v : c.variants) {
+    nlohmann::ordered_json entry = {{"variant", v.label}};
+    nlohmann::ordered_json seeds = nlohmann::ordered_json::array();
+    for (const SeedValue& s : v.seeds)
+      seeds.push_back({{"run", s.run}, {"seed", s.seed}, {"value", s.value}});
+    entry["seeds"] = seeds;
+    for (const auto& [name, value] : figures()) entry[name] = number(value(v));
+    entry["compute_efficiency_not_reached"] = v.compute_efficiency.num_not_reached;
+    variants.push_back(entry);
+  }
+  const nlohmann::ordered_json document = {{"metric", c.metric},
+                                           {"at", c.at},
+                                           {"confidence", c.confidence},
+                                           {"baseline", c.variants[c.baseline].label},
+                                           {"variants", variants}};
+  return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+TextTable comparison_table(const Comparison& c) {
   const bool show_seeds = !any(c, [](const VariantResult& v) { return v.seeds.size() > kSeedsShown; });
   const bool show_efficiency = any(c, [](const VariantResult& v) {
     return !v.compute_efficiency.values.empty() || v.compute_efficiency.num_not_reached > 0;
@@ -127,7 +165,7 @@ TextTable display_table(const Comparison& c) {
   return t;
 }
 
-std::vector<std::string> notes(const Comparison& c) {
+std::vector<std::string> comparison_notes(const Comparison& c) {
   std::vector<std::string> lines;
   const double percent = 100 * c.confidence;
   lines.push_back(fmt::format("{} {}: mean ± standard deviation over seeds. Differences are paired by seed.",
@@ -156,42 +194,20 @@ std::vector<std::string> notes(const Comparison& c) {
   return lines;
 }
 
-std::string as_csv(const Comparison& c) {
-  TextTable t;
-  t.header = {"variant"};
-  for (const auto& [name, value] : figures()) t.header.emplace_back(name);
-  for (const VariantResult& v : c.variants) {
-    std::vector<std::string>& row = t.rows.emplace_back();
-    row.push_back(v.label);
-    for (const auto& [name, value] : figures()) row.push_back(exact(value(v)));
-  }
-  return to_csv(t);
+const std::vector<std::string>& figure_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> result;
+    for (const auto& [name, value] : figures()) result.emplace_back(name);
+    return result;
+  }();
+  return names;
 }
 
-std::string as_json(const Comparison& c) {
-  nlohmann::ordered_json variants = nlohmann::ordered_json::array();
-  const auto number = [](double x) {
-    return std::isnan(x) ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(x);
-  };
-  for (const VariantResult& v : c.variants) {
-    nlohmann::ordered_json entry = {{"variant", v.label}};
-    nlohmann::ordered_json seeds = nlohmann::ordered_json::array();
-    for (const SeedValue& s : v.seeds)
-      seeds.push_back({{"run", s.run}, {"seed", s.seed}, {"value", s.value}});
-    entry["seeds"] = seeds;
-    for (const auto& [name, value] : figures()) entry[name] = number(value(v));
-    entry["compute_efficiency_not_reached"] = v.compute_efficiency.num_not_reached;
-    variants.push_back(entry);
-  }
-  const nlohmann::ordered_json document = {{"metric", c.metric},
-                                           {"at", c.at},
-                                           {"confidence", c.confidence},
-                                           {"baseline", c.variants[c.baseline].label},
-                                           {"variants", variants}};
-  return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+double figure(const VariantResult& variant, const std::string& name) {
+  for (const auto& [known, value] : figures())
+    if (name == known) return value(variant);
+  fail("[compare] there is no figure '{}'; the figures are {}", name, fmt::join(figure_names(), ", "));
 }
-
-}  // namespace
 
 TableFormat table_format(const std::string& name) {
   if (name == "table") return TableFormat::table;
@@ -205,13 +221,13 @@ TableFormat table_format(const std::string& name) {
 std::string render(const Comparison& comparison, TableFormat format) {
   if (format == TableFormat::csv) return as_csv(comparison);
   if (format == TableFormat::json) return as_json(comparison);
-  const TextTable table = display_table(comparison);
+  const TextTable table = comparison_table(comparison);
   const char* prefix = format == TableFormat::latex ? "% " : "";
   const char* suffix = format == TableFormat::markdown ? "  \n" : "\n";
   std::string text = format == TableFormat::latex      ? to_latex(table)
                      : format == TableFormat::markdown ? to_markdown(table) + "\n"
                                                        : to_terminal(table) + "\n";
-  for (const std::string& note : notes(comparison)) text += prefix + note + suffix;
+  for (const std::string& note : comparison_notes(comparison)) text += prefix + note + suffix;
   return text;
 }
 

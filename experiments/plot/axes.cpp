@@ -1,0 +1,260 @@
+#include "experiments/plot/axes.hpp"
+
+#include "experiments/compare/text_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace moelab::plot {
+
+namespace {
+
+constexpr double kTickLength = 3;
+constexpr double kSwatch = 14;  // width of a line in a legend
+constexpr double kRow = 13;     // height of a row of a legend
+
+double position(const Axis& axis, double value) {
+  if (axis.logarithmic)
+    return (std::log(value) - std::log(axis.low)) / (std::log(axis.high) - std::log(axis.low));
+  return (value - axis.low) / (axis.high - axis.low);
+}
+
+// Enough digits that neighbours differ; large numbers with k, M, G.
+std::string tick_text(double value, double step) {
+  if (value == 0) return "0";
+  if (std::abs(value) >= 1000) {
+    std::string text = with_si_prefix(value);
+    const std::size_t point = text.find('.');
+    if (point == std::string::npos) return text;
+    const std::size_t letter = text.find_first_not_of("0123456789", point + 1);
+    std::string digits = text.substr(0, letter);
+    digits.erase(digits.find_last_not_of('0') + 1);
+    if (digits.back() == '.') digits.pop_back();
+    return digits + (letter == std::string::npos ? "" : text.substr(letter));
+  }
+  if (std::abs(value) < 1e-3) return fmt::format("{:.0e}", value);
+  const int digits = std::max(0, static_cast<int>(std::ceil(-std::log10(step) - 1e-9)));
+  return fmt::format("{:.{}f}", value, digits);
+}
+
+std::vector<Tick> linear_ticks(double low, double high, int wanted) {
+  const double raw = (high - low) / wanted;
+  const double power = std::pow(10, std::floor(std::log10(raw)));
+  double step = power * 10;
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (power * factor < raw) continue;
+    step = power * factor;
+    break;
+  }
+  std::vector<Tick> result;
+  for (double k = std::ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k)
+    result.push_back({k * step, tick_text(k * step, step)});
+  return result;
+}
+
+std::vector<Tick> log_ticks(double low, double high, int wanted) {
+  std::vector<Tick> result;
+  for (const auto& factors : {std::vector<double>{1}, std::vector<double>{1, 2, 5}}) {
+    result.clear();
+    for (double e = std::floor(std::log10(low)); e <= std::log10(high); ++e)
+      for (const double f : factors) {
+        const double value = f * std::pow(10, e);
+        if (value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9))
+          result.push_back({value, tick_text(value, value)});
+      }
+    if (result.size() >= 3) break;
+  }
+  if (result.size() < 2) return linear_ticks(low, high, wanted);
+  const std::size_t every =
+      (result.size() + static_cast<std::size_t>(wanted)) / static_cast<std::size_t>(wanted + 1);
+  std::vector<Tick> thinned;
+  for (std::size_t i = 0; i < result.size(); i += std::max<std::size_t>(every, 1))
+    thinned.push_back(result[i]);
+  return thinned;
+}
+
+}  // namespace
+
+Axis axis_for(std::string label, const std::vector<double>& values, bool logarithmic) {
+  Axis axis{std::move(label), std::nan(""), std::nan(""), logarithmic};
+  for (const double v : values) {
+    if (!std::isfinite(v) || (logarithmic && v <= 0)) continue;
+    axis.low = std::fmin(axis.low, v);
+    axis.high = std::fmax(axis.high, v);
+  }
+  if (std::isnan(axis.low)) {
+    axis.low = logarithmic ? 1 : 0;
+    axis.high = logarithmic ? 10 : 1;
+  } else if (logarithmic) {
+    const double room = std::max(std::pow(axis.high / axis.low, 0.04), 1.02);
+    axis.low /= room;
+    axis.high *= room;
+  } else {
+    const double room =
+        axis.high > axis.low ? 0.04 * (axis.high - axis.low) : std::max(0.05 * std::abs(axis.high), 1e-6);
+    axis.low -= room;
+    axis.high += room;
+  }
+  return axis;
+}
+
+std::vector<Tick> ticks(const Axis& axis, int wanted) {
+  return axis.logarithmic ? log_ticks(axis.low, axis.high, wanted)
+                          : linear_ticks(axis.low, axis.high, wanted);
+}
+
+Axes::Axes(Drawing& drawing, Box box, Axis x, Axis y, const std::string& title)
+    : drawing_(drawing), box_(box), x_(std::move(x)), y_(std::move(y)) {
+  const double bottom = box.y + box.h;
+  for (const Tick& t : ticks(x_, std::max(2, static_cast<int>(box.w / 55)))) {
+    const double px = at(t.value, y_.low).x;
+    drawing_.add(Line{{{px, box.y}, {px, bottom}}, kGrid, 0.6});
+    drawing_.add(Line{{{px, bottom}, {px, bottom + kTickLength}}, kInk, 0.8});
+    drawing_.add(Text{{px, bottom + kTickLength + kFontSize}, t.text, kFontSize, Anchor::middle});
+  }
+  double widest = 0;
+  for (const Tick& t : ticks(y_, std::max(2, static_cast<int>(box.h / 35)))) {
+    const double py = at(x_.low, t.value).y;
+    drawing_.add(Line{{{box.x, py}, {box.x + box.w, py}}, kGrid, 0.6});
+    drawing_.add(Line{{{box.x - kTickLength, py}, {box.x, py}}, kInk, 0.8});
+    drawing_.add(Text{{box.x - kTickLength - 2, py + 0.35 * kFontSize}, t.text, kFontSize, Anchor::end});
+    widest = std::max(widest, text_width(t.text, kFontSize));
+  }
+  drawing_.add(Line{{{box.x, box.y}, {box.x, bottom}, {box.x + box.w, bottom}}, kInk, 0.8});
+  if (!x_.label.empty())
+    drawing_.add(Text{
+        {box.x + box.w / 2, bottom + kTickLength + 2.4 * kFontSize}, x_.label, kFontSize, Anchor::middle});
+  if (!y_.label.empty())
+    drawing_.add(Text{
+        {box.x - kTickLength - widest - 8, box.y + box.h / 2}, y_.label, kFontSize, Anchor::middle, true});
+  if (!title.empty())
+    drawing_.add(Text{{box.x + box.w / 2, box.y - 5}, title, kFontSize, Anchor::middle, false, true});
+}
+
+Point Axes::at(double x, double y) const {
+  return {box_.x + box_.w * position(x_, x), box_.y + box_.h * (1 - position(y_, y))};
+}
+
+void Axes::curve(const std::vector<double>& x, const std::vector<double>& y, Colour colour, double width,
+                 bool dashed) {
+  Line line{{}, colour, width, dashed};
+  const auto finish = [&] {
+    if (line.points.size() == 1) marker(x[0], y[0], colour);
+    if (line.points.size() > 1) drawing_.add(line);
+    line.points.clear();
+  };
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const bool shown =
+        std::isfinite(y[i]) && x[i] >= x_.low && x[i] <= x_.high && y[i] >= y_.low && y[i] <= y_.high;
+    if (shown) {
+      line.points.push_back(at(x[i], y[i]));
+    } else {
+      finish();
+    }
+  }
+  finish();
+}
+
+void Axes::band(const std::vector<double>& x, const std::vector<double>& low, const std::vector<double>& high,
+                Colour colour) {
+  Area area{{}, {colour.r, colour.g, colour.b, 0.2}};
+  std::vector<Point> back;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (!std::isfinite(low[i]) || !std::isfinite(high[i]) || x[i] < x_.low || x[i] > x_.high) continue;
+    if (low[i] < y_.low || high[i] > y_.high) continue;
+    area.points.push_back(at(x[i], high[i]));
+    back.push_back(at(x[i], low[i]));
+  }
+  if (back.size() < 2) return;
+  area.points.insert(area.points.end(), back.rbegin(), back.rend());
+  drawing_.add(std::move(area));
+}
+
+void Axes::marker(double x, double y, Colour colour) {
+  constexpr double r = 2.6;
+  Area area{{}, colour};
+  const Point c = at(x, y);
+  for (int corner = 0; corner < 12; ++corner) {
+    const double angle = corner * 0.5235987755982988;
+    area.points.push_back({c.x + r * std::cos(angle), c.y + r * std::sin(angle)});
+  }
+  drawing_.add(std::move(area));
+}
+
+void Axes::interval(double x, double low, double high, Colour colour) {
+  if (!std::isfinite(low) || !std::isfinite(high)) return;
+  const Point a = at(x, std::max(low, y_.low)), b = at(x, std::min(high, y_.high));
+  drawing_.add(Line{{a, b}, colour, 1.2});
+  drawing_.add(Line{{{a.x - 3, a.y}, {a.x + 3, a.y}}, colour, 1.2});
+  drawing_.add(Line{{{b.x - 3, b.y}, {b.x + 3, b.y}}, colour, 1.2});
+}
+
+namespace {
+
+// Calls place(entry, x, row) for each entry; returns the number of rows.
+template <class Place>
+int flow(double width, const std::vector<LegendEntry>& entries, const Place& place) {
+  double x = 0;
+  int row = 0;
+  for (const LegendEntry& e : entries) {
+    const double needed = kSwatch + 4 + text_width(e.text, kFontSize) + 12;
+    if (x > 0 && x + needed > width) {
+      x = 0;
+      ++row;
+    }
+    place(e, x, row);
+    x += needed;
+  }
+  return entries.empty() ? 0 : row + 1;
+}
+
+}  // namespace
+
+double legend_height(double width, const std::vector<LegendEntry>& entries) {
+  return kRow * flow(width, entries, [](const LegendEntry&, double, int) {});
+}
+
+double legend(Drawing& drawing, double x, double top, double width, const std::vector<LegendEntry>& entries) {
+  return kRow * flow(width, entries, [&](const LegendEntry& e, double dx, int row) {
+           const double y = top + kRow * row + kRow / 2;
+           drawing.add(Line{{{x + dx, y}, {x + dx + kSwatch, y}}, e.colour, 2, e.dashed});
+           drawing.add(Text{{x + dx + kSwatch + 4, y + 0.35 * kFontSize}, e.text, kFontSize});
+         });
+}
+
+void heatmap(Drawing& drawing, Box box, const std::vector<std::vector<double>>& rows, double low,
+             double high) {
+  const double h = box.h / static_cast<double>(rows.size());
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const double w = box.w / static_cast<double>(rows[r].size());
+    for (std::size_t c = 0; c < rows[r].size(); ++c) {
+      if (!std::isfinite(rows[r][c])) continue;
+      // A little overlap, so that no white line shows between the cells.
+      drawing.rectangle(box.x + w * static_cast<double>(c), box.y + h * static_cast<double>(r), w + 0.15,
+                        h + 0.15, sequential((rows[r][c] - low) / (high - low)));
+    }
+  }
+}
+
+void colour_bar(Drawing& drawing, Box box, double low, double high, const std::string& label) {
+  constexpr int kSteps = 64;
+  for (int i = 0; i < kSteps; ++i)
+    drawing.rectangle(box.x, box.y + box.h * (kSteps - 1 - i) / kSteps, box.w, box.h / kSteps + 0.15,
+                      sequential((i + 0.5) / kSteps));
+  double widest = 0;
+  for (const Tick& t : ticks({"", low, high, false}, 4)) {
+    const double y = box.y + box.h * (1 - (t.value - low) / (high - low));
+    drawing.add(Line{{{box.x + box.w, y}, {box.x + box.w + kTickLength, y}}, kInk, 0.8});
+    drawing.add(Text{{box.x + box.w + kTickLength + 2, y + 0.35 * kFontSize}, t.text, kFontSize});
+    widest = std::max(widest, text_width(t.text, kFontSize));
+  }
+  drawing.add(Text{{box.x + box.w + kTickLength + widest + 13, box.y + box.h / 2},
+                   label,
+                   kFontSize,
+                   Anchor::middle,
+                   true});
+}
+
+}  // namespace moelab::plot

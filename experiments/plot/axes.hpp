@@ -1,0 +1,70 @@
+// A frame with two axes inside of a drawing: maps data to points, draws ticks, labels, curves and legends.
+#pragma once
+
+#include "experiments/plot/drawing.hpp"
+
+#include <string>
+#include <vector>
+
+namespace moelab::plot {
+
+struct Axis {
+  std::string label;  // with its unit
+  double low = 0, high = 1;
+  bool logarithmic = false;
+};
+
+// The axis that holds all finite values (all positive ones, if logarithmic), with a little room at the ends.
+Axis axis_for(std::string label, const std::vector<double>& values, bool logarithmic = false);
+
+// Round values on the axis, about `wanted` of them.
+struct Tick {
+  double value;
+  std::string text;
+};
+std::vector<Tick> ticks(const Axis& axis, int wanted);
+
+struct Box {
+  double x, y, w, h;  // of the frame, without labels
+};
+
+class Axes {
+ public:
+  // Draws grid, ticks and labels.
+  Axes(Drawing& drawing, Box box, Axis x, Axis y, const std::string& title = {});
+
+  // Of values outside the axes the curve is cut; NaN interrupt it.
+  void curve(const std::vector<double>& x, const std::vector<double>& y, Colour colour, double width = 1.5,
+             bool dashed = false);
+  void band(const std::vector<double>& x, const std::vector<double>& low, const std::vector<double>& high,
+            Colour colour);
+  void marker(double x, double y, Colour colour);
+  // A vertical interval with caps.
+  void interval(double x, double low, double high, Colour colour);
+  Point at(double x, double y) const;
+  const Box& box() const { return box_; }
+
+ private:
+  Drawing& drawing_;
+  Box box_;
+  Axis x_, y_;
+};
+
+struct LegendEntry {
+  std::string text;
+  Colour colour;
+  bool dashed = false;
+};
+// In rows from `top` on, between x and x + width. Returns the height that it takes.
+double legend(Drawing& drawing, double x, double top, double width, const std::vector<LegendEntry>& entries);
+double legend_height(double width, const std::vector<LegendEntry>& entries);
+
+// Cells of a matrix, row 0 at the top; NaN stay white. The colour scale goes from `low` to `high`.
+void heatmap(Drawing& drawing, Box box, const std::vector<std::vector<double>>& rows, double low,
+             double high);
+// The scale of a heatmap beside it.
+void colour_bar(Drawing& drawing, Box box, double low, double high, const std::string& label);
+
+inline constexpr double kFontSize = 9;
+
+}  // namespace moelab::plot

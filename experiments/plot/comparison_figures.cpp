@@ -1,0 +1,127 @@
+// Variants side by side.
+#include "core/error.hpp"
+#include "experiments/compare/compare_files.hpp"
+#include "experiments/compare/text_table.hpp"
+#include "experiments/plot/axes.hpp"
+#include "experiments/plot/figures.hpp"
+#include "experiments/plot/power_law.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace moelab::plot {
+
+namespace {
+
+constexpr double kWidth = 340;
+
+Comparison comparison_of(const ResultsFile& file, const std::string& metric) {
+  CompareOptions options;
+  options.metric = metric;
+  options.efficiency = false;
+  return compare_files({&file, 1}, options);
+}
+
+}  // namespace
+
+Drawing bars_figure(const ResultsFile& file, const FigureOptions& options) {
+  const Comparison c = comparison_of(file, options.metric);
+  std::vector<double> extent;
+  double label_width = 0;
+  for (const VariantResult& v : c.variants) {
+    for (const SeedValue& s : v.seeds) extent.push_back(s.value);
+    extent.push_back(v.t.low);
+    extent.push_back(v.t.high);
+    label_width =
+        std::max(label_width,
+                 text_width(fmt::format("{} ({}x)", v.label, with_digits(v.relative_compute, 2)), kFontSize));
+  }
+  constexpr double kRow = 22, kTop = 26;
+  const double left = std::min(label_width + 16, 180.0);
+  const double h = kRow * static_cast<double>(c.variants.size());
+  Drawing d{kWidth, kTop + h + 40, options.metric + " by variant", {}};
+  const Axis x = axis_for(fmt::format("{} {} (square: mean, bar: {:g} % interval, ticks: seeds)", c.metric,
+                                      c.at, 100 * c.confidence),
+                          extent);
+  const Box box{left, kTop, kWidth - left - 12, h};
+  d.add(Text{{8, 13}, "variant (compute per token, relative)", kFontSize, Anchor::start, false, true});
+  const auto px = [&](double value) { return box.x + box.w * (value - x.low) / (x.high - x.low); };
+  for (const Tick& t : ticks(x, static_cast<int>(box.w / 55))) {
+    d.add(Line{{{px(t.value), box.y}, {px(t.value), box.y + h}}, kGrid, 0.6});
+    d.add(Text{{px(t.value), box.y + h + 12}, t.text, kFontSize, Anchor::middle});
+  }
+  d.add(Line{{{box.x, box.y}, {box.x, box.y + h}, {box.x + box.w, box.y + h}}, kInk, 0.8});
+  d.add(Text{{kWidth - 12, box.y + h + 28}, x.label, kFontSize, Anchor::end});
+  for (std::size_t i = 0; i < c.variants.size(); ++i) {
+    const VariantResult& v = c.variants[i];
+    const double y = box.y + kRow * (static_cast<double>(i) + 0.5);
+    const Colour colour = palette(i);
+    d.add(Text{{left - 6, y + 0.35 * kFontSize},
+               fmt::format("{} ({}x)", v.label, with_digits(v.relative_compute, 2)),
+               kFontSize,
+               Anchor::end});
+    for (const SeedValue& s : v.seeds)
+      d.add(Line{{{px(s.value), y - 4}, {px(s.value), y + 4}}, {colour.r, colour.g, colour.b, 0.6}, 1});
+    if (!std::isnan(v.t.low)) d.add(Line{{{px(v.t.low), y}, {px(v.t.high), y}}, colour, 2});
+    if (!std::isnan(v.mean)) d.rectangle(px(v.mean) - 3, y - 3, 6, 6, colour);
+  }
+  return d;
+}
+
+Drawing scaling_figure(const ResultsFile& file, const FigureOptions& options) {
+  const Comparison c = comparison_of(file, options.metric);
+  constexpr double kPanel = 170, kGap = 50, kLeft = 54;
+  Drawing d{kWidth, 0, options.metric + " against parameters", {}};
+  std::vector<std::string> names;
+  std::vector<LegendEntry> entries;
+  for (const VariantResult& v : c.variants)
+    if (std::ranges::find(names, v.variant) == names.end()) {
+      entries.push_back({v.variant, palette(names.size())});
+      names.push_back(v.variant);
+    }
+  const double w = kWidth - kLeft - 14;
+  double top = 8 + legend(d, kLeft, 6, w, entries) + 16;
+  const std::pair<const char*, double VariantResult::*> axes[] = {
+      {"active parameters", &VariantResult::params_active},
+      {"total parameters", &VariantResult::params_total}};
+  for (const auto& [label, size] : axes) {
+    std::vector<double> sizes, losses, extent;
+    for (const VariantResult& v : c.variants) {
+      if (std::isnan(v.mean) || !(v.*size > 0)) continue;
+      sizes.push_back(v.*size);
+      losses.push_back(v.mean);
+      for (const SeedValue& s : v.seeds) extent.push_back(s.value);
+    }
+    require(!sizes.empty(), "[plot] no variant of {} has a loss and a size", file.path().string());
+    const auto law = fit_power_law(sizes, losses, c.confidence);
+    std::string title = "fewer than four sizes: no fit";
+    if (law) title = fmt::format("{:.3g} + {:.3g} C^-{:.3f}", law->c, law->a, law->alpha);
+    if (law && !std::isnan(law->alpha_interval.low))
+      title += fmt::format(", exponent {:.3f} to {:.3f}", law->alpha_interval.low, law->alpha_interval.high);
+    if (law && std::isnan(law->alpha_interval.low)) title += ", too few points for an interval";
+    const Axis x = axis_for(label, sizes, true);
+    Axes panel(d, {kLeft, top, w, kPanel - 20}, x, axis_for(c.metric, extent), title);
+    if (law) {
+      std::vector<double> curve_x, curve_y;
+      for (int i = 0; i <= 60; ++i) {
+        curve_x.push_back(std::exp(std::lerp(std::log(x.low), std::log(x.high), (i + 0.01) / 60.1)));
+        curve_y.push_back(law->at(curve_x.back()));
+      }
+      panel.curve(curve_x, curve_y, kInk, 1, true);
+    }
+    for (const VariantResult& v : c.variants) {
+      if (std::isnan(v.mean) || !(v.*size > 0)) continue;
+      const auto index = static_cast<std::size_t>(std::ranges::find(names, v.variant) - names.begin());
+      panel.interval(v.*size, v.mean - v.standard_deviation, v.mean + v.standard_deviation,
+                     entries[index].colour);
+      panel.marker(v.*size, v.mean, entries[index].colour);
+    }
+    top += kPanel + kGap;
+  }
+  d.height = top - 18;
+  return d;
+}
+
+}  // namespace moelab::plot

@@ -1,0 +1,49 @@
+#include "experiments/plot/figures.hpp"
+
+#include "core/error.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace moelab::plot {
+
+const std::vector<FigureKind>& figure_kinds() {
+  static const std::vector<FigureKind> kinds = {
+      {"loss", "a metric over tokens, FLOPs, seconds or steps; the seeds as a band", loss_figure},
+      {"load", "share of the tokens that each expert gets, over steps, layer by layer", load_figure},
+      {"entropy", "router entropy of each layer over steps", entropy_figure},
+      {"load_cv", "variation of the expert load of each layer over steps", load_cv_figure},
+      {"coactivation", "how often two experts are chosen for the same token", coactivation_figure},
+      {"domains", "tokens of each domain by expert, against the uniform line", domains_figure},
+      {"saturation", "share of the final choice of experts that was already made", saturation_figure},
+      {"tokens", "sample text, coloured by the first expert of each token", tokens_figure},
+      {"bars", "a metric by variant with intervals", bars_figure},
+      {"scaling", "loss against active and total parameters, with a fitted power law", scaling_figure},
+  };
+  return kinds;
+}
+
+Drawing make_figure(const ResultsFile& file, const std::string& kind, const FigureOptions& options) {
+  const auto it = std::ranges::find(figure_kinds(), kind, &FigureKind::name);
+  if (it != figure_kinds().end()) return it->make(file, options);
+  std::string known;
+  for (const FigureKind& k : figure_kinds()) known += (known.empty() ? "" : ", ") + k.name;
+  throw ConfigError(fmt::format("there is no figure '{}'; the kinds are {}", kind, known));
+}
+
+std::string run_with(const ResultsFile& file, const FigureOptions& options, const std::string& object) {
+  const auto has = [&](const std::string& run) {
+    return file.reader().has(ResultsFile::group_of(run) + "/" + object);
+  };
+  if (!options.run.empty()) {
+    require(has(file.run(options.run).run), "[plot] run {} of {} has no {}", options.run,
+            file.path().string(), object);
+    return options.run;
+  }
+  for (const RunSummary& r : file.runs())
+    if (has(r.run)) return r.run;
+  fail("[plot] no run of {} has {}", file.path().string(), object);
+}
+
+}  // namespace moelab::plot

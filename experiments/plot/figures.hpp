@@ -1,0 +1,47 @@
+// The figures that `moelab plot` and the report make from a results file.
+#pragma once
+
+#include "experiments/plot/drawing.hpp"
+#include "experiments/results/results_file.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace moelab::plot {
+
+struct FigureOptions {
+  std::string metric = "eval/loss";   // of the curves, bars and the scaling figure
+  std::string x = "tokens";           // of curves: tokens | flops | seconds | steps
+  bool log_x = false, log_y = false;  // of curves
+  std::string run;                    // of figures of one run; empty: the first that has what is shown
+  std::optional<std::int64_t> layer;  // of the token figure; absent: the last
+};
+
+struct FigureKind {
+  std::string name;
+  std::string help;
+  Drawing (*make)(const ResultsFile& file, const FigureOptions& options);
+};
+// loss, load, entropy, load_cv, coactivation, domains, saturation, tokens, bars, scaling.
+const std::vector<FigureKind>& figure_kinds();
+
+// Throws ConfigError listing the kinds where there is none such, Error where the file has nothing to show.
+Drawing make_figure(const ResultsFile& file, const std::string& kind, const FigureOptions& options);
+
+// Each of them; the files below define them.
+Drawing loss_figure(const ResultsFile& file, const FigureOptions& options);          // curves.cpp
+Drawing load_figure(const ResultsFile& file, const FigureOptions& options);          // routing.cpp
+Drawing entropy_figure(const ResultsFile& file, const FigureOptions& options);       // routing.cpp
+Drawing load_cv_figure(const ResultsFile& file, const FigureOptions& options);       // routing.cpp
+Drawing saturation_figure(const ResultsFile& file, const FigureOptions& options);    // routing.cpp
+Drawing coactivation_figure(const ResultsFile& file, const FigureOptions& options);  // specialisation.cpp
+Drawing domains_figure(const ResultsFile& file, const FigureOptions& options);       // specialisation.cpp
+Drawing tokens_figure(const ResultsFile& file, const FigureOptions& options);        // specialisation.cpp
+Drawing bars_figure(const ResultsFile& file, const FigureOptions& options);          // comparison_figures.cpp
+Drawing scaling_figure(const ResultsFile& file, const FigureOptions& options);       // comparison_figures.cpp
+
+// The run that is asked for, or the first that has the object (a path below its group). Error where none has.
+std::string run_with(const ResultsFile& file, const FigureOptions& options, const std::string& object);
+
+}  // namespace moelab::plot

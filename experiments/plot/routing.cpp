@@ -1,0 +1,120 @@
+// Routing over the course of a run.
+#include "core/error.hpp"
+#include "experiments/plot/axes.hpp"
+#include "experiments/plot/figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace moelab::plot {
+
+namespace {
+
+constexpr double kWidth = 340, kHeight = 230, kLeft = 52;
+
+// A line a layer.
+Drawing layer_lines(const ResultsFile& file, const std::string& run, const std::string& group,
+                    const std::string& x_name, const std::string& name, const std::string& x_label,
+                    const std::string& y_label) {
+  const hdf5::Reader& reader = file.reader();
+  const std::string path = ResultsFile::group_of(run) + "/" + group + "/";
+  const auto layers = reader.read<std::int64_t>(path + "layer");
+  const auto x = reader.read<double>(path + x_name);
+  const auto values = reader.read<double>(path + name);  // (x, layer)
+  std::vector<LegendEntry> entries;
+  // Layers are ordered, so their colours are too; the light end of the scale is faint on white.
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const double share =
+        layers.size() == 1 ? 0.3 : 0.85 * static_cast<double>(l) / static_cast<double>(layers.size() - 1);
+    entries.push_back({fmt::format("layer {}", layers[l]), sequential(share)});
+  }
+  Drawing d{kWidth, kHeight, fmt::format("{} of {}", y_label, run), {}};
+  const double w = kWidth - kLeft - 14;
+  const double top = 20 + legend(d, kLeft, 18, w, entries);
+  d.height += legend_height(w, entries) - 13;
+  d.add(Text{{kLeft, 13}, run, kFontSize, Anchor::start, false, true});
+  Axes axes(d, {kLeft, top + 4, w, d.height - top - 44}, axis_for(x_label, x), axis_for(y_label, values));
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    std::vector<double> y;
+    for (std::size_t i = 0; i < x.size(); ++i) y.push_back(values[i * layers.size() + l]);
+    axes.curve(x, y, entries[l].colour);
+  }
+  return d;
+}
+
+}  // namespace
+
+Drawing entropy_figure(const ResultsFile& file, const FigureOptions& options) {
+  return layer_lines(file, run_with(file, options, "routing/router_entropy"), "routing", "step",
+                     "router_entropy", "optimizer steps", "router entropy (nat)");
+}
+
+Drawing load_cv_figure(const ResultsFile& file, const FigureOptions& options) {
+  return layer_lines(file, run_with(file, options, "routing/load_cv"), "routing", "step", "load_cv",
+                     "optimizer steps", "load CV (std / mean)");
+}
+
+Drawing saturation_figure(const ResultsFile& file, const FigureOptions& options) {
+  return layer_lines(file, run_with(file, options, "routing_eval/router_saturation"), "routing_eval",
+                     "probe_step", "router_saturation", "optimizer steps", "share of the final experts");
+}
+
+Drawing load_figure(const ResultsFile& file, const FigureOptions& options) {
+  const std::string run = run_with(file, options, "routing/expert_tokens");
+  const std::string path = ResultsFile::group_of(run) + "/routing/";
+  const hdf5::Reader& reader = file.reader();
+  const auto layers = reader.read<std::int64_t>(path + "layer");
+  const auto experts = reader.read<std::int64_t>(path + "num_experts");
+  const auto step = reader.read<double>(path + "step");
+  const auto tokens = reader.read<double>(path + "expert_tokens");
+  const auto widest = reader.shape(path + "expert_tokens")[2];
+  // Load relative to a uniform one: 1 is balanced, 0 a dead expert.
+  std::vector<std::vector<std::vector<double>>> load(layers.size());
+  double largest = 2;
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const auto num_experts = static_cast<std::size_t>(experts[l]);
+    load[l].assign(num_experts, std::vector<double>(step.size(), std::nan("")));
+    for (std::size_t s = 0; s < step.size(); ++s) {
+      const double* counts = &tokens[(s * layers.size() + l) * widest];
+      double sum = 0;
+      for (std::size_t e = 0; e < num_experts; ++e) sum += counts[e];
+      for (std::size_t e = 0; e < num_experts && sum > 0; ++e) {
+        load[l][e][s] = counts[e] / sum * static_cast<double>(num_experts);
+        largest = std::max(largest, load[l][e][s]);
+      }
+    }
+  }
+  constexpr double kPanel = 70, kGap = 24, kTop = 32;
+  const double height = kTop + (kPanel + kGap) * static_cast<double>(layers.size()) + 20;
+  Drawing d{kWidth, height, "load of the experts of " + run, {}};
+  d.add(Text{{kLeft, 13}, run, kFontSize, Anchor::start, false, true});
+  const double w = kWidth - kLeft - 62;
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const Box box{kLeft, kTop + (kPanel + kGap) * static_cast<double>(l), w, kPanel};
+    const bool last = l + 1 == layers.size();
+    const double high = static_cast<double>(experts[l]);
+    Axis x{last ? "optimizer steps" : "", step.front(), std::max(step.back(), step.front() + 1), false};
+    heatmap(d, box, {load[l].rbegin(), load[l].rend()}, 0, largest);
+    // The axis counts cells; an expert's number stands at its centre.
+    d.add(Text{{box.x + w / 2, box.y - 4}, fmt::format("layer {}", layers[l]), kFontSize, Anchor::middle});
+    const auto every = static_cast<std::int64_t>(std::ceil(high / 5));
+    for (std::int64_t e = 0; e < experts[l]; e += every) {
+      const double y = box.y + box.h * (1 - (static_cast<double>(e) + 0.5) / high);
+      d.add(Text{{box.x - 5, y + 0.35 * kFontSize}, std::to_string(e), kFontSize, Anchor::end});
+    }
+    d.add(Text{{box.x - 30, box.y + box.h / 2}, "expert", kFontSize, Anchor::middle, true});
+    for (const Tick& t : ticks(x, 4)) {
+      const double px = box.x + w * (t.value - x.low) / (x.high - x.low);
+      d.add(Line{{{px, box.y + box.h}, {px, box.y + box.h + 3}}, kInk, 0.8});
+      if (last) d.add(Text{{px, box.y + box.h + 3 + kFontSize}, t.text, kFontSize, Anchor::middle});
+    }
+    if (last) d.add(Text{{box.x + w / 2, box.y + box.h + 27}, x.label, kFontSize, Anchor::middle});
+  }
+  colour_bar(d, {kLeft + w + 12, kTop, 10, std::min(height - kTop - 44, 160.0)}, 0, largest,
+             "load / uniform load");
+  return d;
+}
+
+}  // namespace moelab::plot

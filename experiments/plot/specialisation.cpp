@@ -1,0 +1,193 @@
+// What the experts of a run do on the evaluation set.
+#include "core/error.hpp"
+#include "experiments/plot/axes.hpp"
+#include "experiments/plot/figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace moelab::plot {
+
+namespace {
+
+constexpr double kWidth = 340;
+
+void axis_numbers(Drawing& d, const Box& box, std::size_t count, bool horizontal) {
+  const std::size_t every = (count + 7) / 8;
+  for (std::size_t i = 0; i < count; i += every) {
+    const double share = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
+    if (horizontal) {
+      d.add(Text{{box.x + box.w * share, box.y + box.h + 3 + kFontSize},
+                 std::to_string(i),
+                 kFontSize,
+                 Anchor::middle});
+    } else {
+      d.add(Text{
+          {box.x - 4, box.y + box.h * share + 0.35 * kFontSize}, std::to_string(i), kFontSize, Anchor::end});
+    }
+  }
+}
+
+}  // namespace
+
+Drawing coactivation_figure(const ResultsFile& file, const FigureOptions& options) {
+  const std::string run = run_with(file, options, "routing_eval/coactivation");
+  const std::string path = ResultsFile::group_of(run) + "/routing_eval/";
+  const auto layers = file.reader().read<std::int64_t>(path + "layer");
+  const auto shape = file.reader().shape(path + "coactivation");
+  const auto counts =
+      file.reader().read<double>(path + "coactivation");  // (layer, expert, expert_b), -1: no expert
+  constexpr double kLeft = 38, kTop = 40, kGap = 50;
+  const std::size_t columns = std::min<std::size_t>(layers.size(), 2);
+  const std::size_t rows = (layers.size() + columns - 1) / columns;
+  const double side = columns == 1 ? 190 : 98;
+  Drawing d{kWidth,
+            kTop + static_cast<double>(rows) * (side + kGap) + 4,
+            "co-activation of the experts of " + run,
+            {}};
+  d.add(Text{{kLeft, 13}, run + ": P(j also chosen | i chosen)", kFontSize, Anchor::start, false, true});
+  double largest = 1e-9;
+  std::vector<std::vector<std::vector<double>>> share(layers.size());
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    for (std::size_t i = 0; i < shape[1]; ++i) {
+      const double* row = &counts[(l * shape[1] + i) * shape[2]];
+      if (row[i] < 0) continue;
+      std::vector<double>& to = share[l].emplace_back();
+      for (std::size_t j = 0; j < shape[2] && row[j] >= 0; ++j) {
+        to.push_back(i == j || row[i] == 0 ? std::nan("") : row[j] / row[i]);
+        if (std::isfinite(to.back())) largest = std::max(largest, to.back());
+      }
+    }
+  }
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const Box box{kLeft + static_cast<double>(l % columns) * (side + kGap),
+                  kTop + static_cast<double>(l / columns) * (side + kGap), side, side};
+    heatmap(d, box, share[l], 0, largest);
+    d.add(Text{{box.x + side / 2, box.y - 5}, fmt::format("layer {}", layers[l]), kFontSize, Anchor::middle});
+    axis_numbers(d, box, share[l].size(), true);
+    axis_numbers(d, box, share[l].size(), false);
+    d.add(Text{{box.x + side / 2, box.y + side + 24}, "expert j", kFontSize, Anchor::middle});
+    d.add(Text{{box.x - 22, box.y + side / 2}, "expert i", kFontSize, Anchor::middle, true});
+  }
+  const double right = kLeft + static_cast<double>(columns) * (side + kGap) - kGap;
+  colour_bar(d, {right + 12, kTop, 9, std::min(side, 120.0)}, 0, largest, "share");
+  return d;
+}
+
+Drawing domains_figure(const ResultsFile& file, const FigureOptions& options) {
+  const std::string run = run_with(file, options, "routing_eval/expert_tokens_by_domain");
+  const std::string path = ResultsFile::group_of(run) + "/routing_eval/";
+  const auto layers = file.reader().read<std::int64_t>(path + "layer");
+  const auto domains = file.reader().read<std::string>(path + "domain");
+  const auto shape = file.reader().shape(path + "expert_tokens_by_domain");
+  const auto counts =
+      file.reader().read<double>(path + "expert_tokens_by_domain");  // (layer, expert, domain)
+  std::vector<LegendEntry> entries;
+  for (const std::string& domain : domains) entries.push_back({domain, palette(entries.size())});
+  entries.push_back({"uniform", kInk, true});
+  constexpr double kLeft = 50, kPanel = 80, kGap = 36;
+  const double w = kWidth - kLeft - 12;
+  Drawing d{kWidth, 0, "experts by domain of " + run, {}};
+  d.add(Text{{kLeft, 13}, run, kFontSize, Anchor::start, false, true});
+  const double top = 20 + legend(d, kLeft, 18, w, entries) + 14;
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    std::size_t experts = 0;
+    while (experts < shape[1] && counts[(l * shape[1] + experts) * shape[2]] >= 0) ++experts;
+    // Of the choices that the tokens of a domain make, the share that goes to each expert.
+    std::vector<double> share(experts * domains.size(), 0);
+    double largest = 1.0 / static_cast<double>(experts);
+    for (std::size_t m = 0; m < domains.size(); ++m) {
+      double sum = 0;
+      for (std::size_t e = 0; e < experts; ++e) sum += counts[(l * shape[1] + e) * shape[2] + m];
+      for (std::size_t e = 0; e < experts && sum > 0; ++e) {
+        share[e * domains.size() + m] = counts[(l * shape[1] + e) * shape[2] + m] / sum;
+        largest = std::max(largest, share[e * domains.size() + m]);
+      }
+    }
+    const bool last = l + 1 == layers.size();
+    const Box box{kLeft, top + static_cast<double>(l) * (kPanel + kGap), w, kPanel};
+    const Axis y{"share", 0, 1.08 * largest, false};
+    d.add(Text{{box.x + w / 2, box.y - 5}, fmt::format("layer {}", layers[l]), kFontSize, Anchor::middle});
+    for (const Tick& t : ticks(y, 3)) {
+      const double py = box.y + box.h * (1 - t.value / y.high);
+      d.add(Line{{{box.x, py}, {box.x + w, py}}, kGrid, 0.6});
+      d.add(Text{{box.x - 5, py + 0.35 * kFontSize}, t.text, kFontSize, Anchor::end});
+    }
+    d.add(Text{{box.x - 34, box.y + box.h / 2}, y.label, kFontSize, Anchor::middle, true});
+    const double cell = w / static_cast<double>(experts);
+    const double bar = 0.8 * cell / static_cast<double>(domains.size());
+    for (std::size_t e = 0; e < experts; ++e)
+      for (std::size_t m = 0; m < domains.size(); ++m) {
+        const double h = box.h * share[e * domains.size() + m] / y.high;
+        d.rectangle(box.x + cell * (static_cast<double>(e) + 0.1) + bar * static_cast<double>(m),
+                    box.y + box.h - h, bar, h, entries[m].colour);
+      }
+    const double uniform = box.y + box.h * (1 - 1.0 / static_cast<double>(experts) / y.high);
+    d.add(Line{{{box.x, uniform}, {box.x + w, uniform}}, kInk, 1, true});
+    d.add(Line{{{box.x, box.y}, {box.x, box.y + box.h}, {box.x + w, box.y + box.h}}, kInk, 0.8});
+    axis_numbers(d, box, experts, true);
+    if (last) d.add(Text{{box.x + w / 2, box.y + box.h + 26}, "expert", kFontSize, Anchor::middle});
+  }
+  d.height = top + static_cast<double>(layers.size()) * (kPanel + kGap) + 10;
+  return d;
+}
+
+Drawing tokens_figure(const ResultsFile& file, const FigureOptions& options) {
+  const std::string run = run_with(file, options, "routing_samples/expert_id");
+  const std::string path = ResultsFile::group_of(run) + "/routing_samples/";
+  const hdf5::Reader& reader = file.reader();
+  const auto layers = reader.read<std::int64_t>(path + "layer");
+  const auto shape = reader.shape(path + "expert_id");  // (sample, position, layer, slot)
+  const auto experts = reader.read<std::int16_t>(path + "expert_id");
+  const auto ids = reader.read<std::int32_t>(path + "token_id");
+  std::vector<std::string> texts;
+  if (reader.has(path + "token_text")) texts = reader.read<std::string>(path + "token_text");
+  const auto chosen = options.layer ? std::ranges::find(layers, *options.layer) : layers.end() - 1;
+  require(chosen != layers.end(), "[plot] run {} has no mixture at layer {}", run,
+          options.layer.value_or(-1));
+  const auto layer = static_cast<std::size_t>(chosen - layers.begin());
+  constexpr double kLeft = 10, kRow = 24, kCell = 11;
+  const auto per_row = static_cast<std::size_t>((kWidth - 2 * kLeft) / kCell);
+  Drawing d{kWidth, 0, "first expert of each token of " + run, {}};
+  d.add(Text{{kLeft, 13},
+             fmt::format("{}, layer {}: first expert of each token", run, layers[layer]),
+             kFontSize,
+             Anchor::start,
+             false,
+             true});
+  double y = 24;
+  constexpr std::size_t kSamples = 4;  // more would not fit on a page
+  for (std::size_t s = 0; s < std::min(shape[0], kSamples); ++s) {
+    std::size_t column = 0;
+    for (std::size_t p = 0; p < shape[1]; ++p) {
+      const std::size_t token = s * shape[1] + p;
+      if (ids[token] < 0) continue;
+      std::string text = texts.empty() ? std::to_string(ids[token]) : texts[token];
+      for (char& c : text)
+        if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+      const double width = std::max(kCell, text_width(text, kFontSize) + 4);
+      const auto cells = static_cast<std::size_t>(std::ceil(width / kCell));
+      if (column + cells > per_row) {
+        column = 0;
+        y += kRow;
+      }
+      const std::int16_t expert = experts[(token * shape[2] + layer) * shape[3]];
+      const double x = kLeft + kCell * static_cast<double>(column), w = kCell * static_cast<double>(cells);
+      if (expert >= 0) {
+        Colour colour = palette(static_cast<std::size_t>(expert));
+        colour.opacity = 0.3;
+        d.rectangle(x, y, w - 0.5, kRow - 3, colour);
+        d.add(Text{{x + w / 2, y + kRow - 5}, std::to_string(expert), 6, Anchor::middle});
+      }
+      d.add(Text{{x + w / 2, y + 11}, text, kFontSize, Anchor::middle});
+      column += cells;
+    }
+    y += kRow + 8;
+  }
+  d.height = y + 2;
+  return d;
+}
+
+}  // namespace moelab::plot

@@ -1,0 +1,194 @@
+#include "experiments/results/describe.hpp"
+
+#include "core/error.hpp"
+#include "experiments/compare/compare_files.hpp"
+#include "experiments/compare/text_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace moelab {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string indented(const std::string& text) {
+  std::string result;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    result += "  " + text.substr(begin, end - begin) + "\n";
+    begin = end + 1;
+  }
+  return result;
+}
+
+std::string attribute_text(const ResultsFile& file, const std::string& object, const std::string& name) {
+  const auto value = file.reader().attribute(object, name);
+  return value && std::holds_alternative<std::string>(*value) ? std::get<std::string>(*value) : std::string();
+}
+
+std::string line_of(const fs::path& path) {
+  try {
+    const ResultsFile file(path);
+    const auto done = std::ranges::count(file.runs(), RunStatus::done, &RunSummary::status);
+    std::string text = fmt::format("{}\n  {}: {} of {} runs done", path.string(), file.experiment().name,
+                                   done, file.runs().size());
+    if (file.runs().empty()) return text + "\n";
+    CompareOptions options;
+    options.metric = "eval/loss";
+    options.efficiency = false;
+    bool any_loss = false;
+    for (const RunSummary& r : file.runs())
+      any_loss = any_loss || file.series(r.run, "eval/loss").has_value();
+    if (!any_loss) return text + "\n";
+    text += "; eval/loss";
+    for (const VariantResult& v : compare_files({&file, 1}, options).variants)
+      text += fmt::format("  {} {}", v.label, with_digits(v.mean, 4));
+    return text + "\n";
+  } catch (const Error& error) {
+    return fmt::format("{}\n  not readable: {}\n", path.string(), error.what());
+  }
+}
+
+}  // namespace
+
+TextTable runs_table(const std::vector<RunSummary>& runs) {
+  TextTable t;
+  t.header = {"run",       "status", "steps",  "tokens",     "eval loss", "best",
+              "bits/byte", "params", "active", "FFN active", "tokens/s",  "time"};
+  for (const RunSummary& r : runs)
+    t.rows.push_back(
+        {r.run, to_string(r.status), with_si_prefix(r.steps), with_si_prefix(r.tokens),
+         with_digits(r.eval_loss_final, 4), with_digits(r.eval_loss_best, 4),
+         with_digits(r.bits_per_byte_final, 4), with_si_prefix(r.params_total),
+         with_si_prefix(r.params_active),
+         with_digits(std::isnan(r.active_compute_ratio_measured) ? r.active_compute_ratio
+                                                                 : r.active_compute_ratio_measured,
+                     3),
+         with_si_prefix(r.tokens_per_second),
+         std::isnan(r.wall_seconds) ? "-" : with_si_prefix(r.wall_seconds) + " s"});
+  return t;
+}
+
+TextTable health_table(const ResultsFile& file, const std::vector<std::string>& runs) {
+  TextTable t;
+  t.header = {"run", "layer", "experts", "load CV", "max violation", "dead", "dropped", "router entropy"};
+  for (const std::string& run : runs)
+    for (const LayerHealth& h : routing_health(file, run))
+      t.rows.push_back(
+          {run, std::to_string(h.layer), std::to_string(h.num_experts), with_digits(h.load_cv, 3),
+           with_digits(h.max_violation, 3),
+           std::isnan(h.dead_fraction)
+               ? "-"
+               : fmt::format("{:.0f}", h.dead_fraction * static_cast<double>(h.num_experts)),
+           std::isnan(h.fraction_dropped) ? "-" : with_digits(100 * h.fraction_dropped, 2) + " %",
+           with_digits(h.router_entropy, 3) + " nat"});
+  return t;
+}
+
+TextTable accounting_table(const hdf5::Reader& reader, const std::string& group) {
+  TextTable t;
+  t.header = {"module", "kind", "params", "active", "forward FLOPs/token"};
+  if (!reader.has(group + "/module")) return t;
+  const auto modules = reader.read<std::string>(group + "/module");
+  const auto kinds = reader.read<std::string>(group + "/kind");
+  const auto totals = reader.read<double>(group + "/params_total");
+  const auto active = reader.read<double>(group + "/params_active");
+  const auto flops = reader.read<double>(group + "/flops_forward_per_token");
+  for (std::size_t i = 0; i < modules.size(); ++i)
+    t.rows.push_back({modules[i], kinds[i], with_si_prefix(totals[i]), with_si_prefix(active[i]),
+                      with_si_prefix(flops[i])});
+  return t;
+}
+
+std::vector<fs::path> find_results(const fs::path& where) {
+  if (fs::is_regular_file(where)) return {where};
+  require(fs::is_directory(where), "[ls] there is no file or folder {}", where.string());
+  std::vector<fs::path> found;
+  for (const auto& entry :
+       fs::recursive_directory_iterator(where, fs::directory_options::skip_permission_denied)) {
+    if (!entry.is_regular_file()) continue;
+    const fs::path& path = entry.path();
+    if (path.filename() == "results.h5") found.push_back(path);
+    if (path.filename() == "run.h5" && !fs::exists(path.parent_path().parent_path() / "results.h5"))
+      found.push_back(path);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+std::string list_results(const fs::path& where) {
+  std::string text;
+  for (const fs::path& path : find_results(where)) text += line_of(path);
+  return text.empty() ? fmt::format("no results below {}\n", where.string()) : text;
+}
+
+std::vector<LayerHealth> routing_health(const ResultsFile& file, const std::string& run) {
+  std::vector<LayerHealth> layers;
+  const std::string group = ResultsFile::group_of(run) + "/routing/";
+  const hdf5::Reader& reader = file.reader();
+  if (!reader.has(group + "layer")) return layers;
+  const auto index = reader.read<std::int64_t>(group + "layer");
+  const auto experts = reader.read<std::int64_t>(group + "num_experts");
+  for (std::size_t l = 0; l < index.size(); ++l) layers.push_back({index[l], experts[l]});
+  const auto last = [&](const char* name, double LayerHealth::*member) {
+    if (!reader.has(group + name)) return;
+    const auto values = reader.read<double>(group + name);  // (step, layer)
+    for (std::size_t l = 0; l < layers.size(); ++l)
+      layers[l].*member = values[values.size() - layers.size() + l];
+  };
+  last("load_cv", &LayerHealth::load_cv);
+  last("dead_fraction", &LayerHealth::dead_fraction);
+  last("fraction_dropped", &LayerHealth::fraction_dropped);
+  last("router_entropy", &LayerHealth::router_entropy);
+  last("max_violation", &LayerHealth::max_violation);
+  return layers;
+}
+
+std::string describe_file(const ResultsFile& file) {
+  const ExperimentInfo& e = file.experiment();
+  std::string text =
+      fmt::format("{}   {}, written {}\n", e.name, file.path().string(), attribute_text(file, "", "created"));
+  if (!e.description.empty()) text += indented(e.description);
+  text += "\n";
+  if (file.runs().empty()) return text + "no runs yet\n";
+  text += to_terminal(runs_table(file.runs()));
+  std::vector<std::string> runs;
+  for (const RunSummary& r : file.runs()) {
+    runs.push_back(r.run);
+    const std::string reason = attribute_text(file, ResultsFile::group_of(r.run), "status_reason");
+    if (!reason.empty()) text += fmt::format("{}: {}: {}\n", r.run, to_string(r.status), reason);
+  }
+  const TextTable health = health_table(file, runs);
+  if (!health.rows.empty())
+    text += "\nRouting at the last record (dead: experts without a token)\n" + to_terminal(health);
+  return text;
+}
+
+std::string describe_run(const ResultsFile& file, const std::string& run) {
+  const RunSummary& r = file.run(run);
+  const std::string group = ResultsFile::group_of(run);
+  std::string text = fmt::format("{}   variant {}, seed {}", r.run, r.variant, r.seed);
+  if (r.sweep_point != "{}") text += ", " + r.sweep_point;
+  text += "\n\n" + to_terminal(runs_table({r}));
+  const std::string reason = attribute_text(file, group, "status_reason");
+  if (!reason.empty()) text += reason + "\n";
+  const TextTable health = health_table(file, {run});
+  if (!health.rows.empty())
+    text += "\nRouting at the last record (dead: experts without a token)\n" + to_terminal(health);
+  const TextTable accounting = accounting_table(file.reader(), group + "/accounting");
+  if (!accounting.rows.empty()) text += "\nAccounting\n" + to_terminal(accounting);
+  if (file.reader().has(group + "/provenance")) {
+    text += "\nProvenance\n";
+    for (const hdf5::Attribute& a : file.reader().group(group + "/provenance").attributes)
+      if (std::holds_alternative<std::string>(a.value))
+        text += fmt::format("  {}: {}\n", a.name, std::get<std::string>(a.value));
+  }
+  text += "\nConfiguration\n" + indented(file.reader().text(group + "/config_resolved"));
+  return text;
+}
+
+}  // namespace moelab

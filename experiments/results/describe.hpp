@@ -1,0 +1,41 @@
+// What is in a results file, or in a folder of them, for a person in a terminal.
+#pragma once
+
+#include "experiments/compare/text_table.hpp"
+#include "experiments/results/results_file.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace moelab {
+
+// The results.h5 below a folder, and each run.h5 that is not part of one, sorted; links are not followed. A
+// file is its own list. Error if there is no such file or folder.
+std::vector<std::filesystem::path> find_results(const std::filesystem::path& where);
+
+// A line a file: experiment, runs that are done, the variants and their mean loss. Files that cannot be read
+// are listed with the reason.
+std::string list_results(const std::filesystem::path& where);
+
+// The experiment, its runs, and how their routing fares.
+std::string describe_file(const ResultsFile& file);
+
+// One run in detail: figures, layers, accounting, provenance.
+std::string describe_run(const ResultsFile& file, const std::string& run);
+
+// The routing of a run at its last record, a layer each.
+struct LayerHealth {
+  std::int64_t layer = 0, num_experts = 0;
+  double load_cv = kNotMeasured, dead_fraction = kNotMeasured, fraction_dropped = kNotMeasured,
+         router_entropy = kNotMeasured, max_violation = kNotMeasured;
+};
+std::vector<LayerHealth> routing_health(const ResultsFile& file, const std::string& run);
+
+// The same as tables.
+TextTable runs_table(const std::vector<RunSummary>& runs);
+TextTable health_table(const ResultsFile& file, const std::vector<std::string>& runs);
+// Of the group of an accounting; without rows where it has none.
+TextTable accounting_table(const hdf5::Reader& reader, const std::string& group);
+
+}  // namespace moelab

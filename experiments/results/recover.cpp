@@ -1,0 +1,61 @@
+#include "experiments/results/recover.hpp"
+
+#include "core/error.hpp"
+#include "experiments/results/recorder.hpp"
+#include "experiments/results/results_file.hpp"
+#include "experiments/results/run_store.hpp"
+
+#include <algorithm>
+
+namespace moelab {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+RecoveredRun recover_one(const fs::path& folder) {
+  RecoveredRun result;
+  result.folder = folder;
+  try {
+    const JournalWriter lock(folder / "metrics.jsonl");
+    const RunData data = recover_run(folder);
+    write_run_file(folder / "run.h5", data);
+    result.status = to_string(data.status);
+    if (!data.train.empty()) result.last_step = data.train.back().step;
+    if (!data.eval.empty()) result.last_step = std::max(result.last_step, data.eval.back().step);
+  } catch (const Error& error) {
+    result.error = error.what();
+  }
+  return result;
+}
+
+// What results.h5 said of the experiment, or what can be known without it.
+ExperimentInfo experiment_of(const RunStore& store) {
+  try {
+    if (fs::exists(store.results_path())) return ResultsFile(store.results_path()).experiment();
+  } catch (const Error&) {
+    // It is about to be replaced.
+  }
+  ExperimentInfo info;
+  info.name = store.folder().parent_path().filename().string();
+  info.config_source = store.experiment_yaml();
+  info.overrides = store.overrides();
+  return info;
+}
+
+}  // namespace
+
+std::vector<RecoveredRun> recover(const fs::path& folder) {
+  if (fs::exists(folder / "metrics.jsonl")) return {recover_one(folder)};
+  require(fs::exists(folder / "experiment.yaml"),
+          "[recover] {} has neither metrics.jsonl, as a run, nor experiment.yaml", folder.string());
+  const RunStore store = RunStore::open(folder);
+  std::vector<RecoveredRun> results;
+  for (const std::string& run : store.runs())
+    if (fs::exists(store.run_folder(run) / "metrics.jsonl"))
+      results.push_back(recover_one(store.run_folder(run)));
+  write_results_file(store.results_path(), experiment_of(store), store.run_files());
+  return results;
+}
+
+}  // namespace moelab

@@ -1,0 +1,23 @@
+// After a kill: run.h5 from what the journal holds.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace moelab {
+
+struct RecoveredRun {
+  std::filesystem::path folder;
+  std::string status;          // done, interrupted, ...
+  std::int64_t last_step = 0;  // of any record
+  std::string error;           // why it could not be recovered; empty: it was
+};
+
+// Rewrites run.h5 of the run in the folder, or of each run of the experiment in it and then its results.h5.
+// Error if the folder is neither. Runs that are being written by another process are left alone, with that as
+// error.
+std::vector<RecoveredRun> recover(const std::filesystem::path& folder);
+
+}  // namespace moelab

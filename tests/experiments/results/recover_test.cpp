@@ -1,0 +1,53 @@
+#include "experiments/results/recover.hpp"
+
+#include "core/error.hpp"
+#include "core/file.hpp"
+#include "experiments/results/recorder.hpp"
+#include "experiments/results/results_file.hpp"
+#include "experiments/results/run_store.hpp"
+#include "tests/experiments/results/example_run.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+using namespace moelab;
+
+TEST_CASE("recover rebuilds the files of an experiment after a kill", "[recover]") {
+  const TemporaryFolder folder;
+  const RunStore store = RunStore::create(folder.path(), "example", "name: example\n", {"a=1"});
+  for (std::uint64_t seed = 0; seed < 2; ++seed) {
+    const RunInfo info = example_info("moe", seed);
+    Recorder recorder = Recorder::create(store.create_run(info.name, info.config_resolved), info);
+    for (std::int64_t step = 1; step <= 3; ++step) {
+      recorder.record_train(example_train(step, 3));
+      recorder.record_eval(example_eval(step, 3));
+    }
+  }
+  const auto torn = store.run_folder("moe-s1") / "metrics.jsonl";
+  replace_file(torn, read_file(torn) + "{\"step\":4,\"tok");
+
+  std::vector<RecoveredRun> runs = recover(store.folder());
+  REQUIRE(runs.size() == 2);
+  for (const RecoveredRun& r : runs) {
+    CHECK(r.error.empty());
+    CHECK(r.status == "interrupted");
+    CHECK(r.last_step == 3);
+  }
+  const ResultsFile file(store.results_path());
+  CHECK(file.experiment().name == "example");
+  CHECK(file.experiment().config_source == "name: example\n");
+  REQUIRE(file.runs().size() == 2);
+  CHECK(file.series("moe-s1", "eval/loss")->value == std::vector<double>{3, 3, 3});
+
+  SECTION("one run by itself") { CHECK(recover(store.run_folder("moe-s0")).at(0).status == "interrupted"); }
+  SECTION("one whose journal is ruined is named, the others are recovered") {
+    replace_file(torn, std::string_view("ruined\n"));
+    runs = recover(store.folder());
+    CHECK(runs.at(0).error.empty());
+    CHECK_THAT(runs.at(1).error, Contains("metrics.jsonl:1"));
+  }
+  SECTION("one that is being written is left alone") {
+    const JournalWriter writer(torn);
+    CHECK_THAT(recover(store.run_folder("moe-s1")).at(0).error, Contains("another process writes"));
+  }
+  SECTION("a folder of something else") { REQUIRE_THROWS_WITH(recover(folder.path()), Contains("neither")); }
+}
