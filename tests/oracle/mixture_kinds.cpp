@@ -7,6 +7,7 @@
 #include "moe/moe_layer.hpp"
 #include "moe/routers/selection.hpp"
 #include "tests/oracle/binding.hpp"
+#include "tests/oracle/choice_tables.hpp"
 #include "tests/oracle/kinds.hpp"
 
 #include <algorithm>
@@ -138,17 +139,6 @@ class MixtureCase {
                                 layer_.num_experts());
   }
 
-  Matrix combine_after_drops(const Part& part) const {
-    Matrix combine = Matrix::Zero(part.batch.size(), layer_.num_experts());
-    const moe::RoutingRecord& record = *part.output.routing;
-    for (Index t = 0; t < combine.rows(); ++t) {
-      for (Index a = record.choice_offsets[at(t)]; a < record.choice_offsets[at(t + 1)]; ++a) {
-        combine(t, record.expert_of[at(a)]) = record.combine_of[at(a)];
-      }
-    }
-    return combine;
-  }
-
   void outputs(Comparison& out) {
     std::vector<Matrix> logits, scores, combine, ids, weights, kept, y;
     std::vector<double> counts, capacity;
@@ -163,35 +153,18 @@ class MixtureCase {
         combine.emplace_back(part.routing.mixing->combine.value());
         continue;
       }
-      combine.push_back(main_ == Main::y ? combine_after_drops(part)
-                                         : Matrix(combine_before_drops(part).value()));
       const moe::RoutingRecord& record = *part.output.routing;
       capacity.push_back(static_cast<double>(record.capacity));
       const Index places = out.wants("ids") ? c_.output.at("ids").cols() : 0;
-      Matrix part_ids = Matrix::Constant(part.batch.size(), places, -1);
-      Matrix part_weights = Matrix::Zero(part.batch.size(), places);
-      Matrix part_kept = Matrix::Zero(part.batch.size(), places);
-      for (Index t = 0; t < part.batch.size(); ++t) {
-        const Index first = record.choice_offsets[at(t)];
-        const Index count = record.choice_offsets[at(t + 1)] - first;
-        Index left = 0;
-        for (Index j = 0; j < count; ++j) {
-          const std::size_t a = at(first + j);
-          left += record.kept[a];
-          if (j >= places) continue;
-          part_ids(t, j) = record.expert_of[a];
-          part_weights(t, j) = record.weight_of[a];
-          part_kept(t, j) = record.kept[a];
-        }
-        const bool real = part.is_real.empty() || part.is_real[at(t)] != 0;
-        assignments += count;
-        dropped += count - left;
-        real_tokens += real ? 1 : 0;
-        without_expert += real && left == 0 ? 1 : 0;
-      }
-      ids.push_back(std::move(part_ids));
-      weights.push_back(std::move(part_weights));
-      kept.push_back(std::move(part_kept));
+      ChoiceTables tables = choice_tables(record, part.is_real, places);
+      assignments += tables.assignments;
+      dropped += tables.dropped;
+      real_tokens += tables.tokens;
+      without_expert += tables.tokens_without_expert;
+      combine.push_back(main_ == Main::y ? tables.combine : Matrix(combine_before_drops(part).value()));
+      ids.push_back(std::move(tables.ids));
+      weights.push_back(std::move(tables.weights));
+      kept.push_back(std::move(tables.kept));
     }
     put(out, "logits", logits);
     put(out, "scores", scores);
