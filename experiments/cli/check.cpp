@@ -1,3 +1,4 @@
+#include "experiments/accounting/variants.hpp"
 #include "experiments/cli/command.hpp"
 #include "experiments/cli/terminal.hpp"
 #include "experiments/config/experiment.hpp"
@@ -40,9 +41,15 @@ std::string runs_table(const Experiment& experiment) {
 void check(const CheckOptions& options, const Context& context) {
   LoadOptions load;
   load.overrides = options.overrides;
+  load.solve_twin = solve_twin;
   const Experiment experiment = load_experiment(options.file, load);
   for (const std::string& warning : experiment.warnings) {
     fmt::print(stderr, "{}", paint_diagnostics(warning, has_colour(stderr)));
+  }
+  for (const std::string& warning : comparability_warnings(experiment)) {
+    fmt::print(
+        stderr, "{}",
+        paint_diagnostics(fmt::format("{}: warning: {}\n", options.file, warning), has_colour(stderr)));
   }
   if (context.quiet) return;
   fmt::print("{}: {} variants, {} seeds, {} runs; no errors\n\n{}", experiment.name,

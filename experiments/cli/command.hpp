@@ -28,6 +28,7 @@ struct Context {
 void add_bench(CLI::App& app, Context& context);
 void add_check(CLI::App& app, Context& context);
 void add_completion(CLI::App& app, Context& context);
+void add_count(CLI::App& app, Context& context);
 void add_new(CLI::App& app, Context& context);
 void add_run(CLI::App& app, Context& context);
 void add_schema(CLI::App& app, Context& context);

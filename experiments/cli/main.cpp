@@ -33,6 +33,7 @@ int run(int argc, char** argv) {
   cli::add_bench(app, context);
   cli::add_run(app, context);
   cli::add_check(app, context);
+  cli::add_count(app, context);
   cli::add_new(app, context);
   cli::add_schema(app, context);
   cli::add_version(app, context);

@@ -61,9 +61,10 @@ struct Experiment {
   std::vector<std::string> warnings;  // nothing wrong, but worth knowing; rendered, one a line
 };
 
-// Finds what makes the dense FFN of `twin` cost the same as `target` by `match`, and sets it. Throws Error if
-// there is no such width.
-using TwinSolver = std::function<void(RunConfig& twin, const RunConfig& target, const std::string& match)>;
+// Finds what makes the FFN of `twin` (the dense one, or its experts) cost the same as `target` by `match`,
+// and sets it. Returns how near it comes, which becomes a warning. Throws Error if there is no such width.
+using TwinSolver =
+    std::function<std::string(RunConfig& twin, const RunConfig& target, const std::string& match)>;
 
 struct LoadOptions {
   std::vector<std::string> overrides;  // a.b=c, applied to the base before variants

@@ -208,16 +208,10 @@ class Loader {
     Diagnostics of_target;
     const RunConfig target_config = read_run(*target, point, of_target);
     if (of_target.num_errors() > 0) return false;  // told where the target is read
-    if (config.model.ffn.kind != "dense") {
-      told.error(variant.twin_mark,
-                 fmt::format("`{}` is a dense twin, but its model.ffn is of kind {}", variant.name,
-                             config.model.ffn.kind),
-                 "give it `model.ffn: {kind: dense, ...}`");
-      return false;
-    }
     try {
       require(options_.solve_twin != nullptr, "the width of a twin cannot be solved for here");
-      options_.solve_twin(config, target_config, variant.match);
+      const std::string nearness = options_.solve_twin(config, target_config, variant.match);
+      told.warning(variant.twin_mark, fmt::format("twin_of {}: {}", variant.twin_of, nearness));
     } catch (const Error& e) {
       told.error(variant.twin_mark, fmt::format("twin_of {}: {}", variant.twin_of, e.what()));
       return false;

@@ -22,8 +22,9 @@ extern const std::vector<Kind> kLayerKinds;
 extern const std::vector<Kind> kTrainingKinds;
 // Mixtures: router, loss, capacity, moe, expert_bias_update, capacity_formula.
 extern const std::vector<Kind> kMixtureKinds;
-// Models: block, encoder_tutorial, train_trajectory, parameter_table.
+// Models: block, encoder_tutorial, parameter_table.
 extern const std::vector<Kind> kModelKinds;
+extern const std::vector<Kind> kTrajectoryKinds;
 
 // Error for a kind that is not known.
 void run_case(const Case& c, Comparison& comparison);

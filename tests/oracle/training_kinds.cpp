@@ -39,7 +39,7 @@ class NamedValuesModule : public Module {
 void set_gradients(ParameterStore& store, const Case& c, Index step) {
   for (const NamedParameter& p : store.parameters()) {
     const Array& all = c.input_of("grad." + p.path);
-    const MatrixView grad = p.parameter->grad();
+    MatrixView grad = p.parameter->grad();
     for (Index i = 0; i < grad.size(); ++i) {
       grad.data()[i] = static_cast<Scalar>(all.values[static_cast<std::size_t>(step * grad.size() + i)]);
     }

@@ -227,13 +227,18 @@ TEST_CASE("A twin is solved for by what is given to the loader") {
     CHECK(match == "total_params");
     CHECK(target.model.ffn.kind == "moe");
     twin.model.ffn.dense.d_ff = 77;
+    return std::string("d_ff = 77 is near");
   };
   const Experiment e = load(text, options);
+  REQUIRE(e.warnings.size() == 1);
+  CHECK(has(e.warnings[0], "e.yaml:11:19: warning: twin_of moe: d_ff = 77 is near"));
   CHECK(run_named(e, "twin-s0").config.model.ffn.dense.d_ff == 77);
   CHECK(has(run_named(e, "twin-s0").resolved_yaml, "d_ff: 77"));
   CHECK(has(errors(kBase + "variants: {a: {twin_of: b}}\n", options), "twin_of: `b` is not one of"));
   CHECK(has(errors(kBase + "variants: {a: {match: none}}\n", options), "match:"));
-  options.solve_twin = [](RunConfig&, const RunConfig&, const std::string&) { fail("no width fits"); };
+  options.solve_twin = [](RunConfig&, const RunConfig&, const std::string&) -> std::string {
+    fail("no width fits");
+  };
   CHECK(has(errors(text, options), "e.yaml:11:19: error: twin_of moe: no width fits"));
 }
 
