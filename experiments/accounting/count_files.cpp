@@ -29,6 +29,10 @@ std::string short_name(const std::filesystem::path& file) {
   return stem == "config" && !folder.empty() ? folder : stem;
 }
 
+bool is_yaml(const std::filesystem::path& file) {
+  return file.extension() == ".yaml" || file.extension() == ".yml";
+}
+
 bool is_override(const std::string& argument) {
   return argument.find('=') != std::string::npos && !std::filesystem::exists(argument);
 }
@@ -46,7 +50,7 @@ std::string count_files(const CountOptions& options) {
   std::vector<CountedModel> models;
   for (const std::string& file : files) {
     const std::string text = read_text(file);
-    if (is_published_config(text)) {
+    if (!is_yaml(file) && is_published_config(text)) {
       const Index context = options.context.value_or(kPublishedContext);
       models.push_back({short_name(file), account_published(text, file, context)});
       continue;

@@ -15,6 +15,11 @@ bool ends_with(const std::string& text, const std::string& suffix) {
          text.compare(text.size() - suffix.size(), suffix.size(), suffix) == 0;
 }
 
+// Datasets with a row a token.
+const std::set<std::string> kByToken{"output/logits",  "output/scores",   "output/ids",  "output/weights",
+                                     "output/combine", "output/dispatch", "output/kept", "output/y",
+                                     "grad/logits",    "grad/x"};
+
 struct Tolerance {
   double relative = 0;  // of the largest value of the dataset
   double absolute = 0;

@@ -2,6 +2,7 @@
 #include "core/layers/attention.hpp"
 #include "core/ops/elementwise.hpp"
 #include "core/ops/reduce.hpp"
+#include "experiments/config/model_config.hpp"
 #include "experiments/models/block.hpp"
 #include "moe/make_ffn.hpp"
 #include "moe/moe_layer.hpp"
