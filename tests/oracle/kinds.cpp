@@ -5,7 +5,7 @@
 namespace moelab::oracle {
 
 void run_case(const Case& c, Comparison& comparison) {
-  for (const auto* kinds : {&kLayerKinds, &kTrainingKinds, &kMixtureKinds, &kModelKinds}) {
+  for (const auto* kinds : {&kLayerKinds, &kTrainingKinds, &kMixtureKinds, &kModelKinds, &kTrajectoryKinds}) {
     for (const Kind& kind : *kinds) {
       if (c.kind == kind.name) return kind.run(c, comparison);
     }
