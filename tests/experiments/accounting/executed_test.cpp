@@ -117,8 +117,10 @@ TEST_CASE("counted parameters are allocated and counted products executed, in ev
   LoadOptions options;
   options.solve_twin = solve_twin;
   int configs = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(MOELAB_SOURCE_DIR) + "/configs")) {
-    if (entry.path().extension() != ".yaml") continue;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(std::string(MOELAB_SOURCE_DIR) + "/configs")) {
+    // configs/corpora holds data, not experiments.
+    if (entry.path().extension() != ".yaml" || entry.path().parent_path().filename() == "corpora") continue;
     ++configs;
     const Experiment experiment = load_experiment(entry.path(), options);
     for (const Run& run : experiment.runs) {

@@ -70,7 +70,7 @@ name: twins
 seeds: [0, 1]
 data: {kind: synthetic, num_features: 16, num_targets: 16}
 model: {kind: ffn, d_model: 16, num_layers: 2, ffn: {kind: dense, activation: swiglu, d_ff: 48}}
-train: {max_steps: 2, batch_tokens: 8}
+train: {max_steps: 2, batch_tokens: 8, optimizer: {kind: adamw, lr: 1e-3}}
 variants:
   dense: {}
   moe:
