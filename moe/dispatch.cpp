@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 #include <span>
+#include <utility>
 
 namespace moelab::moe {
 
@@ -37,6 +38,7 @@ class Dispatch {
   std::vector<Variable> inputs() const { return {x_, Variable(Matrix(), context_.record)}; }
 
   Matrix forward() {
+    run_pieces(&ExpertPass::num_preparations, &ExpertPass::prepare_forward);
     Matrix y(num_slots(), x_.cols());
     parallel::for_each(static_cast<Index>(blocks_.size()), [&](Index i) {
       const Block& block = blocks_[at(i)];
@@ -46,23 +48,14 @@ class Dispatch {
   }
 
   void backward(const Matrix& dy) {
-    struct Piece {
-      ExpertPass* pass;
-      Index piece;
-    };
-    std::vector<Piece> pieces;
-    for (const auto& pass : passes_) {
-      pass->prepare_backward();
-      for (Index p = 0; p < pass->num_gradient_pieces(); ++p) pieces.push_back({pass.get(), p});
-    }
+    run_pieces(&ExpertPass::num_preparations, &ExpertPass::prepare_backward);
     Matrix dx(num_slots(), x_.cols());
     parallel::for_each(static_cast<Index>(blocks_.size()), [&](Index i) {
       const Block& block = blocks_[at(i)];
       block.pass->backward(block.first_row, dy.middleRows(block.first_slot, block.rows),
                            dx.middleRows(block.first_slot, block.rows));
     });
-    parallel::for_each(static_cast<Index>(pieces.size()),
-                       [&](Index i) { pieces[at(i)].pass->add_parameter_gradients(pieces[at(i)].piece); });
+    run_pieces(&ExpertPass::num_gradient_pieces, &ExpertPass::add_parameter_gradients);
     passes_.clear();
     if (x_.requires_grad()) x_.add_grad(plan_ ? sum_slots(dx) : std::move(dx));
   }
@@ -85,6 +78,18 @@ class Dispatch {
     for (Index r = 0; r < count; r += block) {
       blocks_.push_back({pass, r, first_slot + r, std::min(block, count - r)});
     }
+  }
+
+  // The pieces of one kind of work of all passes, at the same time.
+  void run_pieces(Index (ExpertPass::*count)() const, void (ExpertPass::*work)(Index)) const {
+    std::vector<std::pair<ExpertPass*, Index>> pieces;
+    for (const auto& pass : passes_) {
+      for (Index p = 0; p < (pass.get()->*count)(); ++p) pieces.emplace_back(pass.get(), p);
+    }
+    parallel::for_each(static_cast<Index>(pieces.size()), [&](Index i) {
+      const auto& [pass, piece] = pieces[at(i)];
+      (pass->*work)(piece);
+    });
   }
 
   // (S, d) -> (N, d): each token's slots added in the order of its choices.

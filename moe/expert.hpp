@@ -34,10 +34,14 @@ class ExpertPass {
 
   // Rows of a block; the last one may be shorter. Depends on shapes alone.
   virtual Index block_rows() const = 0;
+  // What comes before the blocks of either direction (packing weights), in pieces that may run at the same
+  // time.
+  virtual Index num_preparations() const { return 0; }
+  virtual void prepare_forward(Index /*piece*/) {}
+  virtual void prepare_backward(Index /*piece*/) {}
+
   // y = f(x) of the rows from `first` on, as many as y has. y: (m, d_model)
   virtual void forward(Index first, Out y) = 0;
-  // Called once before the blocks of the backward pass.
-  virtual void prepare_backward() {}
   // dx of the rows from `first` on. dy, dx: (m, d_model)
   virtual void backward(Index first, In dy, Out dx) = 0;
   // After all blocks: adds the gradients of the parameters, in pieces that write to different places.

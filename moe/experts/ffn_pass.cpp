@@ -76,7 +76,13 @@ void FfnPass::forward(Index first, Out y) {
   }
 }
 
-void FfnPass::prepare_backward() {
+void FfnPass::pack(Index piece, gemm::Use use) const {
+  (piece == 0 ? ffn_.packed_in : ffn_.w2.packed()).form(use, precision());
+}
+
+void FfnPass::prepare_backward(Index piece) {
+  pack(piece, gemm::Use::backward_input);
+  if (piece > 0) return;
   x_ = OperandRows(padded_, ffn_.d_model, precision());
   dy_ = OperandRows(padded_, ffn_.d_model, precision());
   hidden_ = OperandRows(padded_, ffn_.d_ff, precision());

@@ -21,13 +21,17 @@ class FfnPass final : public ExpertPass {
   FfnPass(const FfnParts& ffn, const ExpertRows& rows);
 
   Index block_rows() const override;
+  Index num_preparations() const override { return 2; }
+  void prepare_forward(Index piece) override { pack(piece, gemm::Use::forward); }
+  void prepare_backward(Index piece) override;
   void forward(Index first, Out y) override;
-  void prepare_backward() override;
   void backward(Index first, In dy, Out dx) override;
   Index num_gradient_pieces() const override;
   void add_parameter_gradients(Index piece) override;
 
  private:
+  // Packs the weights of the inner product (piece 0) or of the down product (1), if they changed.
+  void pack(Index piece, gemm::Use use) const;
   gemm::Precision precision() const { return rows_.context.precision; }
   // The dropout of this pass at that position, if there is one.
   std::optional<ops::DropoutMask> mask(bool at_output) const;

@@ -1,8 +1,6 @@
 #include "moe/routers/selection.hpp"
 
 #include "core/error.hpp"
-#include "core/ops/elementwise.hpp"
-#include "core/ops/gather.hpp"
 #include "core/parallel.hpp"
 
 #include <algorithm>
@@ -85,13 +83,42 @@ void sort_by_score(Choices& choices, In scores) {
 }
 
 Variable choice_weights(const Variable& scores, const Choices& choices, bool normalize, double scale) {
-  const std::vector<Index> tokens = token_of_choice(choices);
-  Variable weights = ops::gather_entries(scores, tokens, expert_of_choice(choices));
-  if (normalize) {
-    const Variable total = ops::scatter_rows(weights, tokens, choices.num_tokens());
-    weights = ops::divide(weights, ops::add_constant(ops::gather_rows(total, tokens), kNormalizeEpsilon));
-  }
-  return scale == 1.0 ? weights : ops::scale(weights, scale);
+  const auto factor = static_cast<Scalar>(scale);
+  const auto epsilon = static_cast<Scalar>(kNormalizeEpsilon);
+  const ConstMatrixView s = scores.value();
+  // 1 / (sum of the scores of token t's choices), or 1.
+  const auto divisor = [normalize, epsilon](const ConstMatrixView& values, const Choices& c, Index t) {
+    Scalar total = 0;
+    for (Index i = c.offsets[at(t)]; i < c.offsets[at(t + 1)]; ++i) total += values(t, c.expert_of[at(i)]);
+    return normalize ? total + epsilon : Scalar{1};
+  };
+  Matrix w(choices.size(), 1);
+  parallel::for_blocks(choices.num_tokens(), kTokenBlock, [&](Index begin, Index end) {
+    for (Index t = begin; t < end; ++t) {
+      const Scalar total = divisor(s, choices, t);
+      for (Index i = choices.offsets[at(t)]; i < choices.offsets[at(t + 1)]; ++i) {
+        w(i, 0) = factor * s(t, choices.expert_of[at(i)]) / total;
+      }
+    }
+  });
+  return Variable::result(std::move(w), {scores}, [=](const Matrix& weights, const Matrix& dw) {
+    const ConstMatrixView values = scores.value();
+    Matrix ds = Matrix::Zero(values.rows(), values.cols());
+    parallel::for_blocks(choices.num_tokens(), kTokenBlock, [&](Index begin, Index end) {
+      for (Index t = begin; t < end; ++t) {
+        const Index first = choices.offsets[at(t)];
+        const Index last = choices.offsets[at(t + 1)];
+        const Scalar total = divisor(values, choices, t);
+        // d (s_i / total) / d s_j = (delta_ij - s_i / total) / total
+        Scalar inner = 0;
+        for (Index i = first; normalize && i < last; ++i) inner += dw(i, 0) * weights(i, 0);
+        for (Index i = first; i < last; ++i) {
+          ds(t, choices.expert_of[at(i)]) = (factor * dw(i, 0) - inner) / total;
+        }
+      }
+    });
+    scores.add_grad(std::move(ds));
+  });
 }
 
 Variable uniform_weights(const Choices& choices, double weight) {
