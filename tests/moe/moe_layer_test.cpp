@@ -297,28 +297,6 @@ TEST_CASE("parameters, their names and the planned and measured share of the com
   CHECK(record.full_flops == 10 * planned.full_flops);
 }
 
-TEST_CASE("FLOPs of a token count the chosen experts and the router", "[moe][layer][cost]") {
-  // SwiGLU, d = 8, d_ff = 16, 2 of 4 experts: 2 * (2 * 384 + 4 * 8); all four experts would make 3136.
-  const test::Ffn ffn(
-      "kind: moe\nexperts: {kind: ffn, count: 4, activation: swiglu, d_ff: 16}\nrouter: {kind: top_k, top_k: "
-      "2}\n",
-      8);
-  CHECK(flops_per_row(*ffn.block) == 1600);
-}
-
-TEST_CASE("where experts choose tokens, their share depends on the length of a sequence",
-          "[moe][layer][cost]") {
-  const std::string expert = "activation: relu, d_ff: 4";  // 2 * 2 * 6 * 4 FLOPs a row
-  const test::Ffn choice(block(4, "kind: expert_choice, top_k: 1", "", expert), kWidth);
-  CHECK(planned_compute(*choice.block, 10).active_flops ==
-        4 * 96 * 3 / 10.0);  // ceil(10 / 4) of 10 tokens each
-  const test::Ffn soft(block(4, "kind: soft, slots: 2", "", expert), kWidth);
-  CHECK(planned_compute(*soft.block, 16).active_flops == 4 * 96 * 2 / 16.0);
-  CHECK(planned_compute(*soft.block, 16).full_flops == 4 * 96);
-  const RoutingRecord record = *soft.forward(test::random_matrix(16, kWidth, 15)).routing;
-  CHECK(record.active_flops == 4 * 96 * 2);
-}
-
 TEST_CASE("granularity divides d_ff and multiplies experts and k", "[moe][layer]") {
   const std::string text = block(4, "kind: top_k, top_k: 2", "granularity: 2", "activation: relu, d_ff: 6");
   const test::Ffn ffn(text, kWidth);
