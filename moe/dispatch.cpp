@@ -21,7 +21,10 @@ class Dispatch {
  public:
   Dispatch(const std::vector<Expert*>& experts, Variable x, std::shared_ptr<const RoutingPlan> plan,
            const ForwardContext& context)
-      : x_(std::move(x)), plan_(std::move(plan)), context_(context) {
+      : x_(std::move(x)),
+        plan_(std::move(plan)),
+        context_(context),
+        operands_(OperandRows::of(x_.value(), context.precision)) {
     if (!plan_) {
       every_row_.resize(at(x_.rows()));
       std::iota(every_row_.begin(), every_row_.end(), Index{0});
@@ -72,7 +75,8 @@ class Dispatch {
 
   void add_pass(Expert& expert, Index first_slot, Index count) {
     const std::vector<Index>& tokens = plan_ ? plan_->token_of_slot : every_row_;
-    passes_.push_back(expert.begin({x_.value(), {tokens.data() + first_slot, at(count)}, context_}));
+    passes_.push_back(
+        expert.begin({x_.value(), operands_, {tokens.data() + first_slot, at(count)}, context_}));
     ExpertPass* pass = passes_.back().get();
     const Index block = pass->block_rows();
     for (Index r = 0; r < count; r += block) {
@@ -110,6 +114,7 @@ class Dispatch {
   std::shared_ptr<const RoutingPlan> plan_;  // null: one expert, which takes every row as it lies
   std::vector<Index> every_row_;
   ForwardContext context_;
+  OperandRows operands_;  // x
   std::vector<std::unique_ptr<ExpertPass>> passes_;
   std::vector<Block> blocks_;
 };

@@ -7,6 +7,7 @@
 #include "core/context.hpp"
 #include "core/fields.hpp"
 #include "core/module.hpp"
+#include "moe/operand_rows.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -17,7 +18,8 @@ namespace moelab::moe {
 
 // The rows of a batch that one expert gets.
 struct ExpertRows {
-  ConstMatrixView x;  // (N, d_model) of the whole batch
+  ConstMatrixView x;            // (N, d_model) of the whole batch
+  const OperandRows& operands;  // x in the type that products work in, converted once for all experts
   // (n) which row of x each row of the expert is. Random numbers that belong to a token (dropout) are drawn
   // by it, so that they do not depend on how rows are grouped.
   std::span<const Index> tokens;

@@ -166,6 +166,11 @@ Variable Losses::expert_diversity() const {
   return ops::scale(ops::sum(ops::multiply(pairs, Variable(std::move(per_pair)))), 1 / counted);
 }
 
+bool any_weight(const LossesConfig& c) {
+  return c.load_balance.weight != 0 || c.z.weight != 0 || c.importance_cv2.weight != 0 ||
+         c.load_cv2.weight != 0 || c.entropy.weight != 0 || c.expert_diversity.weight != 0;
+}
+
 }  // namespace
 
 void LossConfig::fields(FieldVisitor& v) {
@@ -205,6 +210,7 @@ void LossesConfig::check(FieldVisitor& v, const RouterTraits& router, Index num_
 
 std::vector<AuxiliaryLoss> auxiliary_losses(const LossesConfig& config, const LossInput& input) {
   std::vector<AuxiliaryLoss> losses;
+  if (!any_weight(config)) return losses;
   const bool no_tokens = real_tokens(input.batch).empty();
   const Losses compute(input);
   const auto add = [&](std::string name, double weight, const auto& value) {

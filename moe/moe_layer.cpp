@@ -126,9 +126,10 @@ FfnOutput MoeLayer::run_choices(const Variable& x, const TokenBatch& batch, cons
   FfnOutput output;
   output.y = combine(slots, weights, plan);
   if (routing.pass_through.defined()) output.y = ops::add(output.y, ops::multiply(routing.pass_through, x));
-  output.losses = auxiliary_losses(
-      config_.losses, {routing, batch, num_experts(),
-                       context.training ? step_counts_ : std::vector<std::int64_t>{}, slots, *plan});
+  std::span<const std::int64_t> step_counts;
+  if (context.training) step_counts = step_counts_;
+  output.losses =
+      auxiliary_losses(config_.losses, {routing, batch, num_experts(), step_counts, slots, *plan});
 
   for (Index c = 0; c < weights.rows(); ++c) {
     record.combine_of.push_back(record.kept[at(c)] != 0 ? weights.value()(c, 0) : 0);

@@ -154,6 +154,9 @@ Comparison compare_files(std::span<const ResultsFile> files, const CompareOption
   });
   if (options.baseline.empty() && !has_run) baseline.clear();
   if (shared.contains(baseline)) baseline = short_name(files[0].path()) + ":" + baseline;
+  // Its runs may not have ended yet, or may have failed; only a baseline that was asked for must be there.
+  const auto is_baseline = [&](const Member& m) { return m.summary.variant == baseline; };
+  if (options.baseline.empty() && std::ranges::none_of(members, is_baseline)) baseline.clear();
   const std::string metric = !options.metric.empty() ? options.metric
                              : !first.metric.empty() ? first.metric
                                                      : "eval/loss";

@@ -198,7 +198,7 @@ void FfnPass::mask_row(const ops::DropoutMask& mask, Index row, Index cols, Scal
 
 void FfnPass::gather(Index first, Index count, OperandRows& to, Index to_first) const {
   for (Index r = 0; r < count; ++r) {
-    to.set_row(to_first + r, rows_.x.row(rows_.tokens[static_cast<std::size_t>(first + r)]).data());
+    to.copy_row(to_first + r, rows_.operands, rows_.tokens[static_cast<std::size_t>(first + r)]);
   }
   to.set_rows_zero(to_first + count, padded_count(count) - count);
 }

@@ -9,7 +9,7 @@
 #include "core/ops/dropout.hpp"
 #include "moe/expert.hpp"
 #include "moe/experts/ffn.hpp"
-#include "moe/experts/operand_rows.hpp"
+#include "moe/operand_rows.hpp"
 
 #include <optional>
 #include <vector>
