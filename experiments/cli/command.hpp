@@ -30,6 +30,7 @@ void add_check(CLI::App& app, Context& context);
 void add_completion(CLI::App& app, Context& context);
 void add_count(CLI::App& app, Context& context);
 void add_new(CLI::App& app, Context& context);
+void add_packages(CLI::App& app, Context& context);
 void add_run(CLI::App& app, Context& context);
 void add_schema(CLI::App& app, Context& context);
 void add_version(CLI::App& app, Context& context);

@@ -35,6 +35,7 @@ int run(int argc, char** argv) {
   cli::add_check(app, context);
   cli::add_count(app, context);
   cli::add_new(app, context);
+  cli::add_packages(app, context);
   cli::add_schema(app, context);
   cli::add_version(app, context);
   cli::add_completion(app, context);

@@ -68,6 +68,7 @@ using TwinSolver =
 
 struct LoadOptions {
   std::vector<std::string> overrides;  // a.b=c, applied to the base before variants
+  bool look_for_data = true;           // a data file that is missing is an error
   TwinSolver solve_twin;               // needed only by files with `twin_of`
   std::filesystem::path folder;        // where relative paths in the file start; empty: the file's own
 };

@@ -173,6 +173,7 @@ class Loader {
                  e.what());
       return;
     }
+    if (!options_.look_for_data) return;
     for (const MissingData& missing : missing_data(config.data)) {
       told.error(mark_of_domain(tree, missing.domain), missing.message());
     }
