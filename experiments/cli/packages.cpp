@@ -51,7 +51,9 @@ void add_packages(CLI::App& app, Context& /*context*/) {
       "Takes the arguments of `run` and `check`: the first that is a file is the experiment, KEY=VALUE "
       "overrides\n"
       "it, and the rest is left alone. The launcher asks this before it runs an experiment.");
+  command->fallthrough(false);
   command->allow_extras();
+  command->set_help_flag();  // `run --help` asks for no package
   command->callback([command] { packages(command->remaining()); });
 }
 
