@@ -60,7 +60,7 @@ void run(const Options& options, Context& context) {
   const ExperimentOutcome outcome = run_experiment(experiment, run_options);
 
   const ResultsFile results(outcome.results);
-  fmt::print("{}", render(compare_file(results), TableFormat::table));
+  if (!results.runs().empty()) fmt::print("{}", render(compare_file(results), TableFormat::table));
   for (const FailedRun& failed : outcome.failed) fmt::print("\n{}: {}\n", failed.name, failed.reason);
   const std::filesystem::path page = outcome.folder / "report.html";
   report::write_report(page, results);

@@ -97,6 +97,40 @@ const Member& member_of(const std::vector<Member>& members, const std::string& r
       members, [&](const Member& m) { return m.summary.run == run && m.summary.label() == label; });
 }
 
+// For each seed, the size at which the dense variants would reach the mixture's loss.
+Ratio parameter_efficiency(const Comparison& c, const VariantResult& mixture, double VariantResult::*size) {
+  std::vector<double> ratios;
+  for (const SeedValue& mine : mixture.seeds) {
+    std::vector<std::pair<double, double>> dense;
+    for (const VariantResult& v : c.variants) {
+      if (v.is_mixture || !(v.*size > 0)) continue;
+      const auto same = std::ranges::find(v.seeds, mine.seed, &SeedValue::seed);
+      if (same != v.seeds.end()) dense.emplace_back(v.*size, same->value);
+    }
+    if (!dense.empty()) ratios.push_back(cost_to_reach(size_curve(dense), mine.value) / mixture.*size);
+  }
+  return mean_ratio(ratios, c.confidence);
+}
+
+void add_parameter_efficiency(Comparison& c, const std::vector<Member>& members) {
+  for (VariantResult& v : c.variants) {
+    v.is_mixture = std::ranges::any_of(members, [&](const Member& m) {
+      return m.summary.label() == v.label &&
+             m.file->reader().has(ResultsFile::group_of(m.summary.run) + "/routing/layer");
+    });
+  }
+  for (VariantResult& v : c.variants) {
+    if (!v.is_mixture) continue;
+    v.active_parameter_efficiency = parameter_efficiency(c, v, &VariantResult::params_active);
+    v.total_parameter_efficiency = parameter_efficiency(c, v, &VariantResult::params_total);
+  }
+}
+
+// Losses and bits: what is better when lower.
+bool is_loss(const std::string& metric) {
+  return metric.ends_with("/loss") || metric.starts_with("eval/loss/") || metric.ends_with("/bits_per_byte");
+}
+
 void add_efficiency(Comparison& c, const std::vector<Member>& members) {
   for (std::size_t i = 0; i < c.variants.size(); ++i) {
     if (i == c.baseline) continue;
@@ -170,7 +204,11 @@ Comparison compare_files(std::span<const ResultsFile> files, const CompareOption
     values[{m.summary.label(), m.summary.run}] = value;
     runs.push_back(m.summary);
   }
-  require(any || runs.empty(), "[compare] no run has the metric '{}'", metric);
+  // Runs that failed before their first evaluation have no metric at all, and are told of in the notes.
+  const bool none_was_evaluated = std::ranges::none_of(
+      members, [](const Member& m) { return m.file->series(m.summary.run, "eval/loss").has_value(); });
+  require(any || options.metric.empty() || none_was_evaluated, "[compare] no run has the metric '{}'",
+          metric);
   Comparison c = compare_runs(
       runs,
       [&](const RunSummary& r) {
@@ -179,7 +217,10 @@ Comparison compare_files(std::span<const ResultsFile> files, const CompareOption
       baseline, options.confidence.value_or(first.confidence));
   c.metric = metric;
   c.at = in_words(options.at);
-  if (options.efficiency && metric.ends_with("loss")) add_efficiency(c, members);
+  if (options.efficiency && is_loss(metric)) {
+    add_efficiency(c, members);
+    add_parameter_efficiency(c, members);
+  }
   return c;
 }
 

@@ -23,10 +23,12 @@ struct CompareOptions {
   std::string metric;    // empty: what the first file says
   At at;
   std::optional<double> confidence;  // absent: what the first file says
-  bool efficiency = true;            // compute and wall-clock efficiency
+  bool efficiency = true;            // of compute, time and parameters
 };
 
-// All runs of all files. Where two files have a variant of the same name, it is called <file>:<variant>.
+// All runs of all files. Where two files have a variant of the same name, it is called <file>:<variant>. Runs
+// that failed before they had a value of the metric count as incomplete, also where all did. Error where
+// there are no runs, or where a metric that the caller names is in none of the runs that were evaluated.
 Comparison compare_files(std::span<const ResultsFile> files, const CompareOptions& options);
 
 // The comparison that `moelab run` prints when an experiment has ended.

@@ -40,6 +40,7 @@ struct VariantResult {
   std::string label;  // variant, and the sweep point where there is one
   std::string variant;
   std::string sweep_point;
+  bool is_mixture = false;         // has layers with experts
   std::vector<SeedValue> seeds;    // with a value of the metric, by seed
   std::size_t num_incomplete = 0;  // runs without one, or that did not end well
   double mean = kNotMeasured;
@@ -54,6 +55,8 @@ struct VariantResult {
   double tokens_per_second = kNotMeasured, wall_seconds = kNotMeasured;
   Ratio compute_efficiency;     // training FLOPs of the baseline / of the variant at equal loss
   Ratio wall_clock_efficiency;  // the same of training time
+  // Of a mixture: parameters that a dense model needs for the loss of this variant / those of this variant.
+  Ratio active_parameter_efficiency, total_parameter_efficiency;
 };
 
 struct Comparison {

@@ -41,6 +41,17 @@ double cost_ratio(const CostCurve& baseline, const CostCurve& variant) {
   return cost_to_reach(baseline, target) / cost_to_reach(variant, target);
 }
 
+CostCurve size_curve(std::vector<std::pair<double, double>> size_and_loss) {
+  std::ranges::sort(size_and_loss);  // of one size, the lowest loss comes first
+  CostCurve curve;
+  for (const auto& [size, loss] : size_and_loss) {
+    if (!curve.cost.empty() && curve.cost.back() == size) continue;
+    curve.cost.push_back(size);
+    curve.loss.push_back(loss);
+  }
+  return curve;
+}
+
 Ratio mean_ratio(std::span<const double> ratios, double confidence) {
   Ratio result;
   std::vector<double> logarithms;

@@ -4,11 +4,12 @@
 #include "experiments/compare/comparison.hpp"
 
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace moelab {
 
-// A loss over its cost (training FLOPs, or seconds), in the order of rising cost.
+// A loss over its cost (training FLOPs, seconds, parameters), in the order of rising cost.
 struct CostCurve {
   std::vector<double> cost, loss;  // (n)
 };
@@ -20,6 +21,10 @@ double cost_to_reach(const CostCurve& curve, double target);
 // cost_to_reach of the baseline / of the variant, for the lowest loss that both reach. NaN where the curves
 // do not overlap.
 double cost_ratio(const CostCurve& baseline, const CostCurve& variant);
+
+// The loss at the end over the size of the model: the lowest of each size, in the order of rising size, for
+// cost_to_reach.
+CostCurve size_curve(std::vector<std::pair<double, double>> size_and_loss);
 
 // Geometric mean and interval of one ratio a seed; NaN are counted as not reached.
 Ratio mean_ratio(std::span<const double> ratios, double confidence);

@@ -52,6 +52,12 @@ const std::vector<std::pair<const char*, std::function<double(const VariantResul
       {"wall_clock_efficiency", [](const V& v) { return v.wall_clock_efficiency.mean; }},
       {"wall_clock_efficiency_low", [](const V& v) { return v.wall_clock_efficiency.t.low; }},
       {"wall_clock_efficiency_high", [](const V& v) { return v.wall_clock_efficiency.t.high; }},
+      {"active_parameter_efficiency", [](const V& v) { return v.active_parameter_efficiency.mean; }},
+      {"active_parameter_efficiency_low", [](const V& v) { return v.active_parameter_efficiency.t.low; }},
+      {"active_parameter_efficiency_high", [](const V& v) { return v.active_parameter_efficiency.t.high; }},
+      {"total_parameter_efficiency", [](const V& v) { return v.total_parameter_efficiency.mean; }},
+      {"total_parameter_efficiency_low", [](const V& v) { return v.total_parameter_efficiency.t.low; }},
+      {"total_parameter_efficiency_high", [](const V& v) { return v.total_parameter_efficiency.t.high; }},
   };
   return all;
 }
@@ -88,6 +94,13 @@ std::string active_text(const VariantResult& v) {
   return with_digits(v.active_compute_ratio, 3) + " / " + with_digits(v.active_compute_ratio_measured, 3);
 }
 
+// Whether some mixture's loss lies between those of two dense sizes.
+bool has_parameter_efficiency(const Comparison& c) {
+  return any(c, [](const VariantResult& v) {
+    return !v.active_parameter_efficiency.values.empty() || !v.total_parameter_efficiency.values.empty();
+  });
+}
+
 std::string as_csv(const Comparison& c) {
   TextTable t;
   t.header = {"variant"};
@@ -113,6 +126,9 @@ std::string as_json(const Comparison& c) {
     entry["seeds"] = seeds;
     for (const auto& [name, value] : figures()) entry[name] = number(value(v));
     entry["compute_efficiency_not_reached"] = v.compute_efficiency.num_not_reached;
+    entry["wall_clock_efficiency_not_reached"] = v.wall_clock_efficiency.num_not_reached;
+    entry["active_parameter_efficiency_not_reached"] = v.active_parameter_efficiency.num_not_reached;
+    entry["total_parameter_efficiency_not_reached"] = v.total_parameter_efficiency.num_not_reached;
     variants.push_back(entry);
   }
   const nlohmann::ordered_json document = {{"metric", c.metric},
@@ -130,6 +146,7 @@ TextTable comparison_table(const Comparison& c) {
   const bool show_efficiency = any(c, [](const VariantResult& v) {
     return !v.compute_efficiency.values.empty() || v.compute_efficiency.num_not_reached > 0;
   });
+  const bool show_sizes = has_parameter_efficiency(c);
   const bool show_p = any(c, [](const VariantResult& v) { return !std::isnan(v.delta.p_value); });
   const std::string& baseline = c.variants[c.baseline].label;
   TextTable t;
@@ -141,6 +158,8 @@ TextTable comparison_table(const Comparison& c) {
     t.header.emplace_back(name);
   if (show_efficiency) t.header.emplace_back("compute gain");
   if (show_efficiency) t.header.emplace_back("time gain");
+  if (show_sizes) t.header.emplace_back("active gain");
+  if (show_sizes) t.header.emplace_back("params gain");
   for (const VariantResult& v : c.variants) {
     std::vector<std::string>& row = t.rows.emplace_back();
     row.push_back(v.label);
@@ -161,12 +180,16 @@ TextTable comparison_table(const Comparison& c) {
     row.push_back(with_si_prefix(v.tokens_per_second));
     if (show_efficiency) row.push_back(ratio_text(v.compute_efficiency));
     if (show_efficiency) row.push_back(ratio_text(v.wall_clock_efficiency));
+    if (show_sizes) row.push_back(ratio_text(v.active_parameter_efficiency));
+    if (show_sizes) row.push_back(ratio_text(v.total_parameter_efficiency));
   }
   return t;
 }
 
 std::vector<std::string> comparison_notes(const Comparison& c) {
   std::vector<std::string> lines;
+  if (!any(c, [](const VariantResult& v) { return !v.seeds.empty(); }))
+    lines.push_back(fmt::format("No run has ended with {}: there is nothing to compare.", c.metric));
   const double percent = 100 * c.confidence;
   lines.push_back(fmt::format("{} {}: mean ± standard deviation over seeds. Differences are paired by seed.",
                               c.metric, c.at));
@@ -189,8 +212,13 @@ std::vector<std::string> comparison_notes(const Comparison& c) {
       "measured.");
   if (any(c, [](const VariantResult& v) { return !v.compute_efficiency.values.empty(); }))
     lines.emplace_back(
-        "gain: what the baseline needs / what the variant needs for the same loss, interpolated on the "
-        "curves.");
+        "compute gain, time gain: what the baseline needs / what the variant needs for the same loss, "
+        "interpolated on the curves.");
+  if (has_parameter_efficiency(c))
+    lines.emplace_back(
+        "active gain, params gain: parameters that a dense model needs for the loss of the mixture / those "
+        "of "
+        "the mixture, active and in all, interpolated between the dense variants.");
   return lines;
 }
 

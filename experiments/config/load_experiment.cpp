@@ -141,6 +141,12 @@ class Loader {
                          fmt::format("compare.baseline: `{}` is not a variant", baseline),
                          near.empty() ? "known: " + list_of(names) : fmt::format("did you mean `{}`?", near));
     }
+    const std::string& metric = file_.compare.metric;
+    if (!metric.starts_with("eval/") && !metric.starts_with("train/")) {
+      diagnostics_.error(mark_of("compare.metric"),
+                         fmt::format("compare.metric: `{}` is recorded by no run", metric),
+                         "write eval/loss, eval/loss/DOMAIN, eval/bits_per_byte or train/loss");
+    }
   }
 
   // The patched and interpolated tree of a variant at a point.

@@ -21,7 +21,10 @@ Comparison comparison_of(const ResultsFile& file, const std::string& metric) {
   CompareOptions options;
   options.metric = metric;
   options.efficiency = false;
-  return compare_files({&file, 1}, options);
+  Comparison c = compare_files({&file, 1}, options);
+  require(std::ranges::any_of(c.variants, [](const VariantResult& v) { return !v.seeds.empty(); }),
+          "[plot] no run of {} has ended with {}", file.path().string(), metric);
+  return c;
 }
 
 }  // namespace

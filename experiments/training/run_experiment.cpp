@@ -103,6 +103,9 @@ class Execution {
                                experiment_.name, jobs, parallel::threads(), store_.folder().string()));
     parallel::for_each(jobs, [this](Index) { work(); });
     if (error_) std::rethrow_exception(error_);
+    // A stop between two runs leaves no run that says so.
+    if (std::ranges::find(ended_, false) != ended_.end()) outcome_.interrupted = true;
+    if (!std::filesystem::exists(outcome_.results)) write_results();
     return outcome_;
   }
 
@@ -175,9 +178,14 @@ class Execution {
     return setup;
   }
 
-  // The results file of all runs that have ended, in the order of the experiment. Called under the lock.
+  // Called under the lock.
   void end(std::size_t i) {
     ended_[i] = true;
+    write_results();
+  }
+
+  // The results file of all runs that have ended, in the order of the experiment.
+  void write_results() const {
     std::vector<std::filesystem::path> files;
     for (std::size_t r = 0; r < ended_.size(); ++r) {
       if (ended_[r]) files.push_back(store_.run_folder(experiment_.runs[r].name) / "run.h5");

@@ -76,3 +76,47 @@ TEST_CASE("commands that read results") {
              Contains("moe-s0") && Contains("twice"));
   CHECK(moelab_in(folder, "recover .").code == 1);
 }
+
+TEST_CASE("commands on runs that failed before their first evaluation") {
+  const TemporaryFolder folder;
+  folder.write("e.yaml",
+               "version: 1\n"
+               "name: wild\n"
+               "seeds: [0, 1]\n"
+               "data: {kind: synthetic, num_features: 16, num_targets: 16}\n"
+               "model: {kind: ffn, d_model: 16, num_layers: 1, ffn: {activation: relu, d_ff: 32}}\n"
+               "train: {max_steps: 10, batch_tokens: 32, grad_clip: null, optimizer: {kind: sgd, lr: 1e30}}\n"
+               "variants: {a: {}, b: {model.ffn.d_ff: 16}}\n");
+  const Answer ran = moelab_in(folder, "run e.yaml");
+  CHECK(ran.code == 3);
+  CHECK_THAT(ran.out, Contains("No run has ended with eval/loss") && Contains("b-s1: step 2") &&
+                          Contains("report.html"));
+  const std::string file = "runs/wild/latest/results.h5";
+  const std::string one_run = "runs/wild/latest/a-s0/run.h5";
+  for (const std::string command :
+       {"ls runs", "show %", "show % --run a-s0", "compare %", "compare % --metric eval/bits_per_byte",
+        "compare % --at tokens=1e6 --format json", "compare % --format latex", "report % -o page.html",
+        "export % -o out", "export % -o out --format jsonl", "export % -o out --format tensorboard",
+        "merge runs/wild/latest/a-s0/run.h5 runs/wild/latest/b-s1/run.h5 -o merged.h5",
+        "plot % loss --metric train/loss -o loss.svg", "recover runs/wild/latest"}) {
+    for (const std::string& name : {file, one_run}) {
+      std::string arguments = command;
+      if (const std::size_t at = arguments.find('%'); at != std::string::npos) arguments.replace(at, 1, name);
+      INFO(arguments);
+      const Answer answer = moelab_in(folder, arguments);
+      CHECK(answer.code == 0);
+      CHECK_THAT(answer.err, !Contains("error"));
+    }
+  }
+  CHECK_THAT(moelab_in(folder, "compare " + file).out, Contains("2 of 2 runs"));
+  CHECK_THAT(read_file(folder.path() / "page.html"), Contains("no run has been evaluated"));
+  // What cannot be drawn or decided is an error that says so.
+  for (const char* kind : {"loss", "bars", "scaling"}) {
+    const Answer answer = moelab_in(folder, "plot " + file + " " + kind + " -o x.svg");
+    CHECK(answer.code == 1);
+    CHECK_THAT(answer.err, Contains("eval/loss"));
+  }
+  const Answer undecided = moelab_in(folder, "compare " + file + " --fail-if 'delta > 0'");
+  CHECK(undecided.code == 1);
+  CHECK_THAT(undecided.err, Contains("cannot be decided"));
+}

@@ -60,6 +60,42 @@ TEST_CASE("comparison of a file measures compute at equal loss", "[compare]") {
   CHECK(c.variants[0].compute_efficiency.values.empty());
 }
 
+TEST_CASE("comparison of a file measures parameters at equal loss", "[compare]") {
+  const TemporaryFolder folder;
+  write_example_results(folder.path());
+  // The mixture: loss 2.8 + 0.01 seed^2, 5000 parameters, 3000 active. Dense: 3.0 with 5000 parameters (3000
+  // active, as the example counts), and here a larger one that is lower by 0.4.
+  std::vector<std::filesystem::path> paths;
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    RunData large = example_run("large", seed, 2.6 + 0.01 * static_cast<double>(seed * seed));
+    large.info.moe_layers.clear();
+    large.routing.clear();
+    large.statistics = {};
+    large.samples = {};
+    large.info.accounting.params_total = 20000;
+    large.info.accounting.params_active = 12000;
+    paths.push_back(folder.path() / (large.info.name + ".h5"));
+    write_run_file(paths.back(), large);
+  }
+  std::vector<ResultsFile> files;
+  files.emplace_back(folder.path() / "results.h5");
+  const Comparison c = compare_files(files, {});
+  CHECK(c.variants[1].is_mixture);
+  CHECK(c.variants[1].active_parameter_efficiency.num_not_reached == 3);  // one dense size is no curve
+  CHECK_THAT(render(c, TableFormat::table), !Contains("params gain"));
+
+  write_results_file(folder.path() / "large.h5", {}, paths);
+  files.emplace_back(folder.path() / "large.h5");
+  const Comparison two = compare_files(files, {});
+  REQUIRE(two.variants.size() == 3);
+  // Halfway between the two losses: twice the smaller size, the same with each seed.
+  CHECK_THAT(two.variants[1].active_parameter_efficiency.mean, WithinAbs(2, 1e-9));
+  CHECK_THAT(two.variants[1].total_parameter_efficiency.mean, WithinAbs(2, 1e-9));
+  CHECK_THAT(two.variants[1].total_parameter_efficiency.t.low, WithinAbs(2, 1e-6));
+  CHECK(two.variants[2].total_parameter_efficiency.values.empty());
+  CHECK_THAT(render(two, TableFormat::table), Contains("params gain") && Contains("2.00 [2.00, 2.00]"));
+}
+
 TEST_CASE("comparison of several files keeps variants of the same name apart", "[compare]") {
   const TemporaryFolder folder;
   std::vector<ResultsFile> files = example_files(folder);

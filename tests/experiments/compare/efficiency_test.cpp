@@ -39,6 +39,14 @@ TEST_CASE("efficiency ratio at equal loss", "[efficiency]") {
   }
 }
 
+TEST_CASE("efficiency the size of equal loss is read between sizes", "[efficiency]") {
+  const CostCurve curve = size_curve({{400, 2.0}, {100, 3.5}, {100, 3.0}, {1600, 1.5}});
+  CHECK(curve.cost == std::vector<double>{100, 400, 1600});
+  CHECK(curve.loss == std::vector<double>{3.0, 2.0, 1.5});
+  CHECK_THAT(cost_to_reach(curve, 2.5), WithinAbs(200, 1e-9));  // halfway in the logarithm
+  CHECK(std::isnan(cost_to_reach(size_curve({{100, 3.0}}), 2.5)));
+}
+
 TEST_CASE("efficiency mean over seeds is geometric", "[efficiency]") {
   const Ratio ratio = mean_ratio(std::vector<double>{1, 4, 2, std::nan("")}, 0.95);
   CHECK_THAT(ratio.mean, WithinAbs(2, 1e-12));

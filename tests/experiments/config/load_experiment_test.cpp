@@ -149,6 +149,12 @@ TEST_CASE("A sweep makes points") {
   }
 }
 
+TEST_CASE("A metric that no run records is told before anything is trained") {
+  const std::string found = errors(kBase + "compare: {metric: loss}\n");
+  CHECK(has(found, "error: compare.metric: `loss` is recorded by no run"));
+  CHECK(has(found, "eval/bits_per_byte"));
+}
+
 TEST_CASE("Five different mistakes are told at once, each with its place and what would be right") {
   const std::string found = errors(
       "version: 1\n"

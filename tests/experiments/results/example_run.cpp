@@ -2,7 +2,20 @@
 
 #include "experiments/results/results_file.hpp"
 
+#include <cmath>
+
 namespace moelab {
+
+namespace {
+
+void make_dense(RunData& data) {
+  data.info.moe_layers.clear();
+  data.routing.clear();
+  data.statistics = {};
+  data.samples = {};
+}
+
+}  // namespace
 
 RunInfo example_info(const std::string& variant, std::uint64_t seed) {
   RunInfo info;
@@ -116,12 +129,7 @@ std::filesystem::path write_example_results(const std::filesystem::path& folder)
   for (const auto& [variant, loss] : variants) {
     for (std::uint64_t seed = 0; seed < 3; ++seed) {
       RunData data = example_run(variant, seed, loss + 0.01 * static_cast<double>(seed * seed));
-      if (variant == "dense") {
-        data.info.moe_layers.clear();
-        data.routing.clear();
-        data.statistics = {};
-        data.samples = {};
-      }
+      if (variant == "dense") make_dense(data);
       files.push_back(folder / (data.info.name + ".h5"));
       write_run_file(files.back(), data);
     }
@@ -134,6 +142,37 @@ std::filesystem::path write_example_results(const std::filesystem::path& folder)
   experiment.baseline = "dense";
   write_results_file(folder / "results.h5", experiment, files);
   return folder / "results.h5";
+}
+
+std::filesystem::path write_example_study(const std::filesystem::path& folder) {
+  struct Variant {
+    std::string name;
+    bool is_mixture;
+    double loss, noise, params, active, flops, seconds;
+  };
+  const std::vector<Variant> variants = {{"dense", false, 3.0, 0.03, 5000, 5000, 8000, 1},
+                                         {"dense_large", false, 2.7, 0.02, 17000, 17000, 31000, 2.5},
+                                         {"moe", true, 2.85, 0.05, 18000, 5100, 9000, 1.7},
+                                         {"moe_even", true, 2.97, 0.06, 18000, 5050, 8500, 1.4}};
+  std::vector<std::filesystem::path> files;
+  for (std::size_t v = 0; v < variants.size(); ++v) {
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+      const double noise = variants[v].noise * std::sin(37.0 * static_cast<double>(seed * 4 + v + 1));
+      RunData data = example_run(variants[v].name, seed, variants[v].loss + noise, 8);
+      for (EvalRecord& e : data.eval) e.time *= variants[v].seconds * (1 + noise);
+      data.info.accounting.params_total = static_cast<std::int64_t>(variants[v].params);
+      data.info.accounting.params_active = variants[v].active;
+      data.info.accounting.flops_forward_per_token = variants[v].flops;
+      if (!variants[v].is_mixture) make_dense(data);
+      files.push_back(folder / (data.info.name + ".h5"));
+      write_run_file(files.back(), data);
+    }
+  }
+  ExperimentInfo experiment;
+  experiment.name = "study";
+  experiment.baseline = "dense";
+  write_results_file(folder / "study.h5", experiment, files);
+  return folder / "study.h5";
 }
 
 }  // namespace moelab

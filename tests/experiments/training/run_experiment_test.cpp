@@ -75,3 +75,12 @@ TEST_CASE("an execution that was stopped is finished by resuming it", "[run_expe
     CHECK(curve(a, run.run, "eval/loss") == curve(b, run.run, "eval/loss"));
   }
 }
+
+TEST_CASE("an execution that is stopped before its first run says so", "[run_experiment]") {
+  const SmallExperiment fixture;
+  RunOptions options = options_in(fixture, 1);
+  options.stop_requested = [] { return true; };
+  const ExperimentOutcome stopped = run_experiment(fixture.experiment, options);
+  CHECK(stopped.interrupted);
+  CHECK(ResultsFile(stopped.results).runs().empty());
+}
