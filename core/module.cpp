@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <new>
 #include <numeric>
+#include <tuple>
 
 namespace moelab {
 
@@ -69,6 +70,7 @@ MatrixView Parameter::value() const {
 MatrixView Parameter::grad() const {
   require(grad_ != nullptr, "[parameter] a ({}, {}) parameter was used before it was given storage", rows_,
           cols_);
+  if (take_cleared_grad()) std::fill_n(grad_, size(), Scalar{0});
   return {grad_, rows_, cols_};
 }
 
@@ -149,10 +151,15 @@ ParameterStore::~ParameterStore() {
   ::operator delete(grads_, kAlignment);
 }
 
+MatrixView ParameterStore::grads() {
+  parallel::for_each(static_cast<Index>(parameters_.size()), [&](Index i) {
+    std::ignore = parameters_[static_cast<std::size_t>(i)].parameter->grad();
+  });
+  return {grads_, 1, size_};
+}
+
 void ParameterStore::zero_grads() {
-  constexpr Index block = Index{1} << 18;
-  parallel::for_blocks(size_, block,
-                       [&](Index begin, Index end) { std::fill(grads_ + begin, grads_ + end, Scalar{0}); });
+  for (const NamedParameter& p : parameters_) p.parameter->grad_is_cleared_ = true;
 }
 
 }  // namespace moelab

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace moelab {
@@ -44,7 +45,12 @@ class Parameter {
   bool allocated() const { return value_ != nullptr; }
   // Error if storage was not given yet.
   MatrixView value() const;
+  // Written with zeros first if it was cleared and nothing was added since. Tasks that run at the same time
+  // may only share a gradient that was asked for before they start.
   MatrixView grad() const;
+  // Whether the gradient was cleared and nothing was added since. If so, the caller takes it over and must
+  // set every value of grad() instead of adding to it; this saves clearing and reading it.
+  bool take_cleared_grad() const { return std::exchange(grad_is_cleared_, false); }
   // Goes up whenever the value changes, so that packed copies know when they are stale.
   std::uint64_t version() const { return version_; }
   void mark_changed() { ++version_; }
@@ -61,6 +67,7 @@ class Parameter {
   Init init_;
   Scalar* value_ = nullptr;
   Scalar* grad_ = nullptr;
+  mutable bool grad_is_cleared_ = false;  // stands for zeros, whatever is in memory
   std::uint64_t version_ = 1;
   std::unique_ptr<gemm::PackedWeight> packed_;
 };
@@ -162,7 +169,8 @@ class ParameterStore {
   ~ParameterStore();
 
   MatrixView values() { return {values_, 1, size_}; }
-  MatrixView grads() { return {grads_, 1, size_}; }
+  MatrixView grads();
+  // Marks all gradients as cleared; memory is written when they are used.
   void zero_grads();
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
   // Where a parameter starts in the flat buffers.

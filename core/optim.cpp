@@ -61,9 +61,11 @@ class FlatOptimizer : public Optimizer {
     ++steps_;
     const std::vector<Piece> pieces = cut(store_);
     prepare(lr);
+    const Scalar* grads = store_.grads().data();
     parallel::for_each(static_cast<Index>(pieces.size()), [&](Index i) {
       const Piece& piece = pieces[static_cast<std::size_t>(i)];
-      update(piece.begin, piece.size, store_.parameters()[piece.parameter].parameter->decayed());
+      update(piece.begin, piece.size, grads + piece.begin,
+             store_.parameters()[piece.parameter].parameter->decayed());
     });
     for (const NamedParameter& p : store_.parameters()) {
       if (p.parameter->trainable) p.parameter->mark_changed();
@@ -75,7 +77,8 @@ class FlatOptimizer : public Optimizer {
  protected:
   // Constants of this step, before any update().
   virtual void prepare(double lr) = 0;
-  virtual void update(Index begin, Index size, bool decayed) = 0;
+  // The values from `begin` on of one parameter; g: their gradients.
+  virtual void update(Index begin, Index size, const Scalar* g, bool decayed) = 0;
   ParameterStore& store() { return store_; }
 
  private:
@@ -101,9 +104,8 @@ class AdamW final : public FlatOptimizer {
     keep_ = static_cast<Scalar>(1 - lr * options_.weight_decay);
   }
 
-  void update(Index begin, Index size, bool decayed) override {
+  void update(Index begin, Index size, const Scalar* g, bool decayed) override {
     Scalar* w = store().values().data() + begin;
-    const Scalar* g = store().grads().data() + begin;
     Scalar* m = m_.at(begin);
     Scalar* v = v_.at(begin);
     const auto beta1 = static_cast<Scalar>(options_.beta1);
@@ -137,9 +139,8 @@ class Sgd final : public FlatOptimizer {
  private:
   void prepare(double lr) override { lr_ = static_cast<Scalar>(lr); }
 
-  void update(Index begin, Index size, bool decayed) override {
+  void update(Index begin, Index size, const Scalar* g, bool decayed) override {
     Scalar* w = store().values().data() + begin;
-    const Scalar* g = store().grads().data() + begin;
     const auto decay = static_cast<Scalar>(decayed ? options_.weight_decay : 0);
     if (!velocity_) {
       for (Index i = 0; i < size; ++i) w[i] -= lr_ * (g[i] + decay * w[i]);

@@ -34,8 +34,10 @@ Variable linear(const Variable& x, const Variable& w, const Variable& bias, gemm
                               }
                               x.add_grad(std::move(dx));
                             }
-                            if (w.requires_grad())
-                              gemm::backward_weight(dy, x.value(), w.grad(), precision, true);
+                            if (w.requires_grad()) {
+                              const bool is_first = w.parameter() && w.parameter()->take_cleared_grad();
+                              gemm::backward_weight(dy, x.value(), w.grad(), precision, !is_first);
+                            }
                             if (bias.defined() && bias.requires_grad()) bias.grad() += dy.colwise().sum();
                           });
 }

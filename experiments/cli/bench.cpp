@@ -23,7 +23,14 @@ struct BenchOptions {
   bench::Options bench;
   bench::LayerShape scaling{.tokens = 2048, .d_model = 256, .d_ff = 512, .num_experts = 8, .top_k = 2};
   Index most_experts = 128;
+  std::vector<Index> layer_shape;  // empty: the four of bench::layer_shapes
 };
+
+std::vector<bench::LayerShape> shapes_of(const std::vector<Index>& n) {
+  if (n.empty()) return bench::layer_shapes();
+  if (n[4] > n[3]) throw CLI::ValidationError("--shape", fmt::format("top_k {} of {} experts", n[4], n[3]));
+  return {{.tokens = n[0], .d_model = n[1], .d_ff = n[2], .num_experts = n[3], .top_k = n[4]}};
+}
 
 void run(BenchOptions& options, const std::function<bench::Report()>& measure) {
   parallel::set_threads(options.threads);
@@ -66,8 +73,14 @@ void add_bench(CLI::App& app, Context& /*context*/) {
       "layer", "An MoE layer against its matrix products alone and a dense FFN of equal active FLOPs");
   add_common(*layer, *options);
   add_peer(*layer, *options);
+  layer
+      ->add_option("--shape", options->layer_shape,
+                   "Instead of the four shapes: tokens,d_model,d_ff,experts,top_k")
+      ->delimiter(',')
+      ->expected(5)
+      ->check(CLI::PositiveNumber);
   layer->callback([options] {
-    run(*options, [&] { return bench::bench_layer(options->bench, bench::layer_shapes()); });
+    run(*options, [&] { return bench::bench_layer(options->bench, shapes_of(options->layer_shape)); });
   });
 
   CLI::App* train = command->add_subcommand("train", "Training steps of a small decoder, dense and MoE");

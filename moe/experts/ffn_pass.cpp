@@ -1,6 +1,7 @@
 #include "moe/experts/ffn_pass.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace moelab::moe {
 
@@ -82,7 +83,20 @@ void FfnPass::pack(Index piece, gemm::Use use) const {
 
 void FfnPass::prepare_backward(Index piece) {
   pack(piece, gemm::Use::backward_input);
-  if (piece > 0) return;
+  // Several pieces of work add to one bias: its zeros are written before they start.
+  const auto clear_bias = [](const std::optional<Parameter>& b) {
+    if (b) std::ignore = b->grad();
+  };
+  const auto is_first = [](const Parameter& w) { return w.trainable && w.take_cleared_grad(); };
+  if (piece > 0) {
+    sets_w2_ = is_first(ffn_.w2);
+    clear_bias(ffn_.b2);
+    return;
+  }
+  sets_w1_ = is_first(ffn_.w1);
+  sets_w3_ = ffn_.w3 && is_first(*ffn_.w3);
+  clear_bias(ffn_.b1);
+  clear_bias(ffn_.b3);
   x_ = OperandRows(padded_, ffn_.d_model, precision());
   dy_ = OperandRows(padded_, ffn_.d_model, precision());
   hidden_ = OperandRows(padded_, ffn_.d_ff, precision());
@@ -151,22 +165,22 @@ void FfnPass::add_parameter_gradients(Index piece) {
   };
 
   if (piece < inner) {
-    add_weight_gradient(ffn_.w1, piece, nullptr, 0, x_);
+    add_weight_gradient(ffn_.w1, sets_w1_, piece, nullptr, 0, x_);
     add_bias(ffn_.b1, pre_, rows_.count(), piece * kStripe, stripe_rows(ffn_.d_ff, piece), 0);
   } else if (ffn_.gated && piece < 2 * inner) {
     const Index stripe = piece - inner;
-    add_weight_gradient(*ffn_.w3, stripe, nullptr, ffn_.d_ff, x_);
+    add_weight_gradient(*ffn_.w3, sets_w3_, stripe, nullptr, ffn_.d_ff, x_);
     add_bias(ffn_.b3, pre_, rows_.count(), stripe * kStripe, stripe_rows(ffn_.d_ff, stripe), ffn_.d_ff);
   } else {
     const Index stripe = piece - inner * (ffn_.gated ? 2 : 1);
-    add_weight_gradient(ffn_.w2, stripe, &dy_, 0, hidden_);
+    add_weight_gradient(ffn_.w2, sets_w2_, stripe, &dy_, 0, hidden_);
     add_bias(ffn_.b2, dy_block_sums_, dy_block_sums_.rows(), stripe * kStripe,
              stripe_rows(ffn_.d_model, stripe), 0);
   }
 }
 
-// dw = d(output)^T input for one stripe; `doutput` null: the gradient of the pre-activation.
-void FfnPass::add_weight_gradient(const Parameter& w, Index stripe, const OperandRows* doutput,
+// dw = d(output)^T input for one stripe, set or added; `doutput` null: the gradient of the pre-activation.
+void FfnPass::add_weight_gradient(const Parameter& w, bool sets, Index stripe, const OperandRows* doutput,
                                   Index first_col, const OperandRows& input) const {
   if (!w.trainable) return;
   const Index first = stripe * kStripe;
@@ -175,7 +189,7 @@ void FfnPass::add_weight_gradient(const Parameter& w, Index stripe, const Operan
     const Index chunk = std::min(kChunkRows, padded_ - r);
     const gemm::Operand d = doutput != nullptr ? doutput->operand(r, chunk) : dpre_operand(r, chunk);
     gemm::serial::backward_weight(d.middle_cols(first_col + first, count), input.operand(r, chunk),
-                                  w.grad().middleRows(first, count), true,
+                                  w.grad().middleRows(first, count), !sets || r > 0,
                                   std::min(chunk, rows_.count() - r));
   }
 }

@@ -43,8 +43,8 @@ class FfnPass final : public ExpertPass {
   void activate(const Scalar* pre, Scalar* hidden) const;
   // Turns a row of pre-activations into its gradient.
   void activate_backward(Scalar* pre, const Scalar* dhidden) const;
-  void add_weight_gradient(const Parameter& w, Index stripe, const OperandRows* doutput, Index first_col,
-                           const OperandRows& input) const;
+  void add_weight_gradient(const Parameter& w, bool sets, Index stripe, const OperandRows* doutput,
+                           Index first_col, const OperandRows& input) const;
   gemm::Operand dpre_operand(Index first, Index count) const;
 
   const FfnParts& ffn_;
@@ -56,6 +56,8 @@ class FfnPass final : public ExpertPass {
   OperandRows hidden_;    // (padded, d_ff)
   OperandRows dpre_;      // (padded, inner_cols) in bfloat16; in Scalar pre_ is used
   Matrix dy_block_sums_;  // (blocks, d_model) for the gradient of b2
+  // Whether the gradient of a weight is the first after it was cleared, so that it is set instead of added.
+  bool sets_w1_ = false, sets_w2_ = false, sets_w3_ = false;
 };
 
 }  // namespace moelab::moe
