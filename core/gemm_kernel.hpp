@@ -21,6 +21,7 @@ class AlignedBuffer {
   ~AlignedBuffer();
   // At least `bytes` bytes; what was there before is lost when it grows.
   void* reserve(std::size_t bytes);
+  const void* data() const { return data_; }
 
  private:
   void* data_ = nullptr;

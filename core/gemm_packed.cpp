@@ -42,8 +42,7 @@ std::uint64_t PackedWeight::version() const {
 }
 
 template <class T>
-Operand PackedWeight::stack() const {
-  thread_local AlignedBuffer buffer;
+Operand PackedWeight::stack(AlignedBuffer& buffer) const {
   auto* stacked = static_cast<T*>(buffer.reserve(static_cast<std::size_t>(out_ * in_) * sizeof(T)));
   T* to = stacked;
   for (const Parameter* part : parts_) {
@@ -58,31 +57,39 @@ Operand PackedWeight::stack() const {
   return {stacked, out_, in_, in_};
 }
 
-const PackedForm& PackedWeight::form(Use use, Precision precision) const {
-  const bool is_bfloat16 = uses_bfloat16(precision);
-  Slot& slot = slots_[(use == Use::forward ? 0U : 2U) + (is_bfloat16 ? 1U : 0U)];
+const PackedForm& PackedWeight::refresh(Slot& slot, const std::function<void(PackedForm&)>& fill) const {
   const std::uint64_t wanted = version();
   if (slot.version.load(std::memory_order_acquire) == wanted) return *slot.form;
-
   const std::lock_guard lock(slot.packing);
   if (slot.version.load(std::memory_order_relaxed) == wanted) return *slot.form;
-  if (!slot.form) {
-    slot.form = std::make_unique<PackedForm>();
-    slot.form->k = use == Use::forward ? in_ : out_;
-    slot.form->n = use == Use::forward ? out_ : in_;
-    slot.form->is_bfloat16 = is_bfloat16;
-  }
-  // A single Scalar weight is packed from where it lies; else the parts are stacked, and converted, in memory
-  // of this thread first.
-  Operand weight(parts_.front()->value());
-  if (is_bfloat16) {
-    weight = stack<Bfloat16>();
-  } else if (parts_.size() > 1) {
-    weight = stack<Scalar>();
-  }
-  kernel::pack(use == Use::forward ? weight.transposed() : weight, *slot.form);
+  if (!slot.form) slot.form = std::make_unique<PackedForm>();
+  fill(*slot.form);
   slot.version.store(wanted, std::memory_order_release);
   return *slot.form;
+}
+
+const PackedForm& PackedWeight::form(Use use, Precision precision) const {
+  const bool is_bfloat16 = uses_bfloat16(precision);
+  return refresh(slots_[(use == Use::forward ? 0U : 2U) + (is_bfloat16 ? 1U : 0U)], [&](PackedForm& form) {
+    form.k = use == Use::forward ? in_ : out_;
+    form.n = use == Use::forward ? out_ : in_;
+    form.is_bfloat16 = is_bfloat16;
+    // A single Scalar weight is packed from where it lies; else the parts are stacked, and converted, in
+    // memory that the thread keeps.
+    thread_local AlignedBuffer buffer;
+    Operand weight(parts_.front()->value());
+    if (is_bfloat16) {
+      weight = stack<Bfloat16>(buffer);
+    } else if (parts_.size() > 1) {
+      weight = stack<Scalar>(buffer);
+    }
+    kernel::pack(use == Use::forward ? weight.transposed() : weight, form);
+  });
+}
+
+const Bfloat16* PackedWeight::plain_bfloat16() const {
+  const PackedForm& form = refresh(plain_bfloat16_, [&](PackedForm& made) { stack<Bfloat16>(made.data); });
+  return static_cast<const Bfloat16*>(form.data.data());
 }
 
 }  // namespace moelab::gemm

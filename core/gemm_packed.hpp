@@ -2,11 +2,13 @@
 // for it after a change, so once per optimizer step, and shared by all blocks and micro-batches.
 #pragma once
 
+#include "core/bfloat16.hpp"
 #include "core/gemm.hpp"
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -20,6 +22,7 @@ namespace moelab::gemm {
 // In which product a packed weight is an operand: y = x w^T, or dx = dy w.
 enum class Use { forward, backward_input };
 
+class AlignedBuffer;
 class Operand;
 
 // One packed form, opaque outside of the backend. Movable, owns its memory.
@@ -43,6 +46,9 @@ class PackedWeight {
   Index in() const { return in_; }
   // The form for one use, packed now if its parameters changed since.
   const PackedForm& form(Use use, Precision precision) const;
+  const std::vector<const Parameter*>& parts() const { return parts_; }
+  // All parts under one another in bfloat16, (out, in) and not packed; converted now if they changed since.
+  const Bfloat16* plain_bfloat16() const;
 
  private:
   struct Slot {
@@ -51,14 +57,17 @@ class PackedWeight {
     std::unique_ptr<PackedForm> form;
   };
   std::uint64_t version() const;
-  // All parts under one another in memory of the calling thread, (out, in); valid until its next call.
+  // Runs fill(form) if the slot is older than the parameters.
+  const PackedForm& refresh(Slot& slot, const std::function<void(PackedForm&)>& fill) const;
+  // All parts under one another, (out, in), in `buffer`.
   template <class T>
-  Operand stack() const;
+  Operand stack(AlignedBuffer& buffer) const;
 
   std::vector<const Parameter*> parts_;
   Index out_ = 0;
   Index in_ = 0;
   mutable std::array<Slot, 4> slots_;  // use x precision
+  mutable Slot plain_bfloat16_;
 };
 
 // As the functions of core/gemm.hpp, with a packed weight.

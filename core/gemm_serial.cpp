@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/gemm_count.hpp"
 #include "core/gemm_kernel.hpp"
+#include "core/module.hpp"
 
 namespace moelab::gemm {
 
@@ -34,6 +35,20 @@ void multiply_packed(const Operand& a, const PackedForm& b, Out c, bool accumula
   count_multiply_adds(real_rows > 0 ? real_rows : a.rows(), b.n, b.k);
 }
 
+// Calls f(first of `out`, operand (rows of `out`, in)) for what lies together of a weight.
+template <class F>
+void for_each_plain(const PackedWeight& w, Precision precision, const F& f) {
+  if (precision == Precision::bfloat16) {
+    f(Index{0}, Operand(w.plain_bfloat16(), w.out(), w.in(), w.in()));
+    return;
+  }
+  Index first = 0;
+  for (const Parameter* part : w.parts()) {
+    f(first, Operand(part->value()));
+    first += part->rows();
+  }
+}
+
 }  // namespace
 
 void forward(const Operand& x, const PackedWeight& w, Out y, bool accumulate, Index real_rows) {
@@ -42,6 +57,28 @@ void forward(const Operand& x, const PackedWeight& w, Out y, bool accumulate, In
 
 void backward_input(const Operand& dy, const PackedWeight& w, Out dx, bool accumulate, Index real_rows) {
   multiply_packed(dy, w.form(Use::backward_input, precision_of(dy)), dx, accumulate, real_rows);
+}
+
+void forward_plain(const Operand& x, const PackedWeight& w, Out y, Index real_rows) {
+  require(x.cols() == w.in() && y.rows() == x.rows() && y.cols() == w.out(),
+          "[gemm] ({}, {}) times ({}, {}) transposed into ({}, {})", x.rows(), x.cols(), w.out(), w.in(),
+          y.rows(), y.cols());
+  if (x.rows() == 0) return;
+  for_each_plain(w, precision_of(x), [&](Index first, const Operand& part) {
+    kernel::multiply(x, part.transposed(), y.middleCols(first, part.rows()), false);
+  });
+  count_multiply_adds(real_rows > 0 ? real_rows : x.rows(), w.out(), w.in());
+}
+
+void backward_input_plain(const Operand& dy, const PackedWeight& w, Out dx, Index real_rows) {
+  require(dy.cols() == w.out() && dx.rows() == dy.rows() && dx.cols() == w.in(),
+          "[gemm] ({}, {}) times ({}, {}) into ({}, {})", dy.rows(), dy.cols(), w.out(), w.in(), dx.rows(),
+          dx.cols());
+  if (dy.rows() == 0) return;
+  for_each_plain(w, precision_of(dy), [&](Index first, const Operand& part) {
+    kernel::multiply(dy.middle_cols(first, part.rows()), part, dx, first > 0);
+  });
+  count_multiply_adds(real_rows > 0 ? real_rows : dy.rows(), w.out(), w.in());
 }
 
 void backward_weight(const Operand& dy, const Operand& x, Out dw, bool accumulate, Index real_rows) {

@@ -57,6 +57,10 @@ void forward(const Operand& x, const PackedWeight& w, Out y, bool accumulate = f
 // dx (m, in) = dy (m, out) w
 void backward_input(const Operand& dy, const PackedWeight& w, Out dx, bool accumulate = false,
                     Index real_rows = 0);
+// The same from the weight as it lies, which is faster where a weight meets few rows between two changes: a
+// packed form costs as much as some hundred rows gain from it.
+void forward_plain(const Operand& x, const PackedWeight& w, Out y, Index real_rows = 0);
+void backward_input_plain(const Operand& dy, const PackedWeight& w, Out dx, Index real_rows = 0);
 // dw (out, in) = dy^T x with dy (m, out), x (m, in) of one type; rows beyond real_rows are zero in both. In
 // bfloat16 it is faster when dy is stored transposed: Operand(dy_t, out, m, stride).transposed().
 void backward_weight(const Operand& dy, const Operand& x, Out dw, bool accumulate = false,

@@ -9,6 +9,7 @@ namespace {
 
 constexpr Index kBlockRows = 128;
 constexpr Index kChunkRows = 512;  // rows that one product adds to the gradient of a weight
+constexpr Index kFewRows = 256;    // up to so many rows a training step does not pack the weights
 constexpr Index kStripe = 256;     // rows of a weight whose gradient is one piece of work
 
 Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
@@ -34,7 +35,11 @@ void store(Out y, Index padded, const Product& product) {
 }  // namespace
 
 FfnPass::FfnPass(const FfnParts& ffn, const ExpertRows& rows)
-    : ffn_(ffn), rows_(rows), padded_(padded_count(rows.count())) {
+    : ffn_(ffn),
+      rows_(rows),
+      padded_(padded_count(rows.count())),
+      // In evaluation weights stay the same for many batches.
+      packs_weights_(!rows.context.record || rows.count() > kFewRows) {
   if (rows.context.record) pre_.resize(padded_, ffn.inner_cols());
 }
 
@@ -48,7 +53,7 @@ void FfnPass::forward(Index first, Out y) {
 
   Matrix local(rows_.context.record ? 0 : padded, ffn_.inner_cols());
   Out pre = rows_.context.record ? Out(pre_.middleRows(first, padded)) : Out(local);
-  gemm::serial::forward(x.operand(0, padded), ffn_.packed_in, pre, false, count);
+  multiply(x.operand(0, padded), ffn_.packed_in, pre, count);
   add_inner_bias(pre);
 
   OperandRows hidden(padded, ffn_.d_ff, precision());
@@ -64,9 +69,7 @@ void FfnPass::forward(Index first, Out y) {
     hidden.set_row(r, row.row(0).data());
   }
 
-  store(y, padded, [&](Out out) {
-    gemm::serial::forward(hidden.operand(0, padded), ffn_.w2.packed(), out, false, count);
-  });
+  store(y, padded, [&](Out out) { multiply(hidden.operand(0, padded), ffn_.w2.packed(), out, count); });
   if (ffn_.b2) y.rowwise() += ffn_.b2->value().row(0);
   if (const auto output_mask = mask(true)) {
     Matrix factors(1, ffn_.d_model);
@@ -77,12 +80,34 @@ void FfnPass::forward(Index first, Out y) {
   }
 }
 
-void FfnPass::pack(Index piece, gemm::Use use) const {
-  (piece == 0 ? ffn_.packed_in : ffn_.w2.packed()).form(use, precision());
+void FfnPass::prepare(Index piece, gemm::Use use) const {
+  const gemm::PackedWeight& weight = piece == 0 ? ffn_.packed_in : ffn_.w2.packed();
+  if (packs_weights_) {
+    weight.form(use, precision());
+  } else if (gemm::uses_bfloat16(precision())) {
+    weight.plain_bfloat16();
+  }
+}
+
+void FfnPass::multiply(const gemm::Operand& x, const gemm::PackedWeight& w, Out y, Index count) const {
+  if (packs_weights_) {
+    gemm::serial::forward(x, w, y, false, count);
+  } else {
+    gemm::serial::forward_plain(x, w, y, count);
+  }
+}
+
+void FfnPass::multiply_backward(const gemm::Operand& dy, const gemm::PackedWeight& w, Out dx,
+                                Index count) const {
+  if (packs_weights_) {
+    gemm::serial::backward_input(dy, w, dx, false, count);
+  } else {
+    gemm::serial::backward_input_plain(dy, w, dx, count);
+  }
 }
 
 void FfnPass::prepare_backward(Index piece) {
-  pack(piece, gemm::Use::backward_input);
+  prepare(piece, gemm::Use::backward_input);
   // Several pieces of work add to one bias: its zeros are written before they start.
   const auto clear_bias = [](const std::optional<Parameter>& b) {
     if (b) std::ignore = b->grad();
@@ -124,7 +149,7 @@ void FfnPass::backward(Index first, In dy, Out dx) {
   dy_.set_rows_zero(first + count, padded - count);
 
   Matrix dhidden(padded, ffn_.d_ff);
-  gemm::serial::backward_input(dy_.operand(first, padded), ffn_.w2.packed(), dhidden, false, count);
+  multiply_backward(dy_.operand(first, padded), ffn_.w2.packed(), dhidden, count);
   const auto inner_mask = mask(false);
   for (Index r = 0; r < count; ++r) {
     Scalar* pre = pre_.row(first + r).data();
@@ -142,9 +167,8 @@ void FfnPass::backward(Index first, In dy, Out dx) {
   pre_.middleRows(first + count, padded - count).setZero();
   if (bfloat16) dpre_.set_rows_zero(first + count, padded - count);
 
-  store(dx, padded, [&](Out out) {
-    gemm::serial::backward_input(dpre_operand(first, padded), ffn_.packed_in, out, false, count);
-  });
+  store(dx, padded,
+        [&](Out out) { multiply_backward(dpre_operand(first, padded), ffn_.packed_in, out, count); });
 }
 
 Index FfnPass::num_gradient_pieces() const {

@@ -22,7 +22,7 @@ class FfnPass final : public ExpertPass {
 
   Index block_rows() const override;
   Index num_preparations() const override { return 2; }
-  void prepare_forward(Index piece) override { pack(piece, gemm::Use::forward); }
+  void prepare_forward(Index piece) override { prepare(piece, gemm::Use::forward); }
   void prepare_backward(Index piece) override;
   void forward(Index first, Out y) override;
   void backward(Index first, In dy, Out dx) override;
@@ -30,8 +30,10 @@ class FfnPass final : public ExpertPass {
   void add_parameter_gradients(Index piece) override;
 
  private:
-  // Packs the weights of the inner product (piece 0) or of the down product (1), if they changed.
-  void pack(Index piece, gemm::Use use) const;
+  // Makes the weights of the inner product (piece 0) or of the down product (1) ready, if they changed.
+  void prepare(Index piece, gemm::Use use) const;
+  void multiply(const gemm::Operand& x, const gemm::PackedWeight& w, Out y, Index count) const;
+  void multiply_backward(const gemm::Operand& dy, const gemm::PackedWeight& w, Out dx, Index count) const;
   gemm::Precision precision() const { return rows_.context.precision; }
   // The dropout of this pass at that position, if there is one.
   std::optional<ops::DropoutMask> mask(bool at_output) const;
@@ -49,7 +51,8 @@ class FfnPass final : public ExpertPass {
 
   const FfnParts& ffn_;
   ExpertRows rows_;
-  Index padded_;          // rows, the last block padded to a height that products have programs for
+  Index padded_;  // rows, the last block padded to a height that products have programs for
+  bool packs_weights_;
   Matrix pre_;            // (padded, inner_cols) pre-activation, when recording; then its gradient
   OperandRows x_;         // (padded, d_model) for the backward pass, as the following
   OperandRows dy_;        // (padded, d_model)
