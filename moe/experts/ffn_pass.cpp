@@ -9,7 +9,7 @@ namespace {
 
 constexpr Index kBlockRows = 128;
 constexpr Index kChunkRows = 512;  // rows that one product adds to the gradient of a weight
-constexpr Index kFewRows = 256;    // up to so many rows a training step does not pack the weights
+constexpr Index kFewRows = 256;    // up to so many rows weights are used as they lie
 constexpr Index kStripe = 256;     // rows of a weight whose gradient is one piece of work
 
 Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
@@ -35,11 +35,7 @@ void store(Out y, Index padded, const Product& product) {
 }  // namespace
 
 FfnPass::FfnPass(const FfnParts& ffn, const ExpertRows& rows)
-    : ffn_(ffn),
-      rows_(rows),
-      padded_(padded_count(rows.count())),
-      // In evaluation weights stay the same for many batches.
-      packs_weights_(!rows.context.record || rows.count() > kFewRows) {
+    : ffn_(ffn), rows_(rows), padded_(padded_count(rows.count())), packs_weights_(rows.count() > kFewRows) {
   if (rows.context.record) pre_.resize(padded_, ffn.inner_cols());
 }
 

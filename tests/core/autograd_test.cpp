@@ -1,6 +1,7 @@
 #include "core/autograd.hpp"
 
 #include "core/module.hpp"
+#include "core/ops/linear.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace moelab;
@@ -64,4 +65,31 @@ TEST_CASE("a parameter's gradient accumulates in its own storage", "[autograd][m
   CHECK(store.grads()(0, 0) == 8);
   const Variable constant(module.w, false);
   CHECK_FALSE(constant.requires_grad());
+}
+
+TEST_CASE("a cleared gradient reads as zero, and the first addition may set it", "[autograd][module]") {
+  struct Two : Module {
+    Parameter a{3, 5, Init::constant(2)}, b{2, 3, Init::constant(1)};
+    void visit(Visitor& v) override {
+      v.parameter("a", a);
+      v.parameter("b", b);
+    }
+  } module;
+  ParameterStore store(module, 0);
+  const auto use_a = [&] {
+    const Variable y = linear(Variable(Matrix::Ones(1, 5)), Variable(module.a, true), {}, {});
+    backward(y, Matrix::Ones(1, 3));
+  };
+  module.a.grad().setConstant(7);
+  module.b.grad().setConstant(7);
+  store.zero_grads();
+  use_a();
+  CHECK(module.a.grad() == Matrix::Ones(3, 5));
+  use_a();
+  CHECK(module.a.grad() == Matrix::Constant(3, 5, 2));
+  CHECK(store.grads().sum() == 30);  // b was not used: zero
+  CHECK(module.b.grad().isZero(0));
+  store.zero_grads();
+  CHECK(module.a.grad().isZero(0));
+  CHECK_FALSE(module.a.take_cleared_grad());
 }

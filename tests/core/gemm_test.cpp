@@ -138,6 +138,39 @@ TEST_CASE("packed weights give the product of the plain ones, for every number o
   }
 }
 
+TEST_CASE("weights as they lie give the product of packed ones, and follow their parameters", "[gemm]") {
+  const Precision precision = GENERATE(Precision::float32, Precision::bfloat16);
+  const bool half = gemm::uses_bfloat16(precision);
+  for (const auto& [n, k] : {std::pair<Index, Index>{96, 64}, {7, 33}, {1, 16}}) {
+    Weights weights(n, k);
+    ParameterStore store(weights, 5);
+    const gemm::PackedWeight stacked({&weights.first, &weights.second});
+    for (const Index m : {1, 16, 100}) {
+      CAPTURE(m, n, k, gemm::backend(precision));
+      weights.second.value() *= -1;
+      weights.second.mark_changed();
+      Matrix both(2 * n, k);
+      both << weights.first.value(), weights.second.value();
+      const Matrix x = random_matrix(m, k, "x");
+      const Matrix dy = random_matrix(m, 2 * n, "dy");
+      std::vector<Bfloat16> x_half(static_cast<std::size_t>(x.size()));
+      std::vector<Bfloat16> dy_half(static_cast<std::size_t>(dy.size()));
+      to_bfloat16(x.data(), x_half.data(), x.size());
+      to_bfloat16(dy.data(), dy_half.data(), dy.size());
+      Matrix y(m, 2 * n);
+      const std::uint64_t before = gemm::multiply_adds();
+      gemm::serial::forward_plain(half ? gemm::Operand(x_half.data(), m, k, k) : gemm::Operand(x), stacked,
+                                  y);
+      CHECK(gemm::multiply_adds() - before == static_cast<std::uint64_t>(m * 2 * n * k));
+      CHECK(max_difference(y, naive_forward(x, both, precision)) < tolerance(k));
+      Matrix dx(m, k);
+      gemm::serial::backward_input_plain(
+          half ? gemm::Operand(dy_half.data(), m, 2 * n, 2 * n) : gemm::Operand(dy), stacked, dx);
+      CHECK(max_difference(dx, naive_forward(dy, both.transpose(), precision)) < tolerance(2 * n));
+    }
+  }
+}
+
 TEST_CASE("a packed weight follows its parameters", "[gemm]") {
   Weights weights(8, 16);
   ParameterStore store(weights, 5);
