@@ -57,6 +57,7 @@ echo "program $*" >>"$CALLS"
 case $1 in
   packages) [[ -e ${TEXT:-/} ]] || echo some-corpus ;;
   run) echo "result in $PWD" ;;
+  schema) echo "{\"schema\": \"$*\"}" ;;
   fail) exit 42 ;;
   wait) trap 'echo interrupted >>"$CALLS"; exit 130' INT; for _ in {1..100}; do sleep 0.1; done ;;
 esac
@@ -88,6 +89,7 @@ check "results alone go to standard output" test "$out" = "result in $work"
 check "configures the release preset" contains "$(calls)" "cmake --preset release"
 check "builds the program only" contains "$(calls)" "--target moelab"
 check "arguments arrive as they are" contains "$(calls)" "program run my.yaml seed=3 two words"
+check "writes the schema that configs name" contains "$(<"$project/configs/corpus.schema.json")" "schema --corpus"
 check "says that it builds" contains "$err" "building"
 : >"$CALLS"
 moelab run my.yaml
