@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/module.hpp"
+#include "core/parallel.hpp"
 
 #include <unordered_set>
 
@@ -68,7 +69,12 @@ void Variable::add_grad(Matrix g) const {
   if (!node_->parameter && node_->grad.size() == 0) {
     node_->grad = std::move(g);
   } else {
-    grad() += g;
+    constexpr Index kBlock = Index{1} << 14;
+    MatrixView sum = grad();
+    parallel::for_blocks(g.size(), kBlock, [&](Index begin, Index end) {
+      Eigen::Map<Eigen::ArrayX<Scalar>>(sum.data() + begin, end - begin) +=
+          Eigen::Map<const Eigen::ArrayX<Scalar>>(g.data() + begin, end - begin);
+    });
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/ops/math.hpp"
+#include "core/parallel.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +11,14 @@
 namespace moelab::ops {
 
 namespace {
+
+// Calls f(begin, count) for blocks of rows of an (rows, cols) matrix.
+template <class F>
+void for_row_blocks(Index rows, Index cols, const F& f) {
+  constexpr Index kBlockValues = Index{1} << 14;
+  parallel::for_blocks(rows, std::max<Index>(1, kBlockValues / std::max<Index>(1, cols)),
+                       [&](Index begin, Index end) { f(begin, end - begin); });
+}
 
 bool same_shape(const Variable& a, const Variable& b) { return a.rows() == b.rows() && a.cols() == b.cols(); }
 
@@ -67,9 +76,19 @@ Variable binary(const char* name, const Variable& a, const Variable& b, F f, Da 
 // f(x) is the value; df(x, y) its derivative, where y = f(x).
 template <class F, class Df>
 Variable unary(const Variable& x, F f, Df df) {
-  return Variable::result(x.value().unaryExpr(f), {x}, [x, df](const Matrix& y, const Matrix& dy) {
-    Matrix dx = x.value().binaryExpr(y, df);
-    dx.array() *= dy.array();
+  const ConstMatrixView in = x.value();
+  Matrix out(x.rows(), x.cols());
+  for_row_blocks(x.rows(), x.cols(), [&](Index begin, Index count) {
+    out.middleRows(begin, count) = in.middleRows(begin, count).unaryExpr(f);
+  });
+  return Variable::result(std::move(out), {x}, [x, df](const Matrix& y, const Matrix& dy) {
+    const ConstMatrixView value = x.value();
+    Matrix dx(y.rows(), y.cols());
+    for_row_blocks(y.rows(), y.cols(), [&](Index begin, Index count) {
+      dx.middleRows(begin, count) = value.middleRows(begin, count)
+                                        .binaryExpr(y.middleRows(begin, count), df)
+                                        .cwiseProduct(dy.middleRows(begin, count));
+    });
     x.add_grad(std::move(dx));
   });
 }
@@ -78,9 +97,20 @@ Variable unary(const Variable& x, F f, Df df) {
 
 Variable add(const Variable& a, const Variable& b) {
   if (same_shape(a, b)) {  // the residual connections: no need for more than a copy of the gradient
-    return Variable::result(a.value() + b.value(), {a, b}, [a, b](const Matrix&, const Matrix& dy) {
-      if (a.requires_grad()) a.add_grad(dy);
-      if (b.requires_grad()) b.add_grad(dy);
+    const ConstMatrixView u = a.value(), v = b.value();
+    Matrix y(a.rows(), a.cols());
+    for_row_blocks(y.rows(), y.cols(), [&](Index begin, Index count) {
+      y.middleRows(begin, count) = u.middleRows(begin, count) + v.middleRows(begin, count);
+    });
+    return Variable::result(std::move(y), {a, b}, [a, b](const Matrix&, const Matrix& dy) {
+      for (const Variable& x : {a, b}) {
+        if (!x.requires_grad()) continue;
+        Matrix dx(dy.rows(), dy.cols());
+        for_row_blocks(dy.rows(), dy.cols(), [&](Index begin, Index count) {
+          dx.middleRows(begin, count) = dy.middleRows(begin, count);
+        });
+        x.add_grad(std::move(dx));
+      }
     });
   }
   const auto one = [](Scalar, Scalar) { return Scalar{1}; };

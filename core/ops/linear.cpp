@@ -3,8 +3,22 @@
 #include "core/error.hpp"
 #include "core/gemm_packed.hpp"
 #include "core/module.hpp"
+#include "core/parallel.hpp"
 
 namespace moelab {
+
+namespace {
+
+// sums (1, cols) += the sum of the rows; each sum over the rows in order.
+void add_column_sums(const Matrix& rows, MatrixView sums) {
+  constexpr Index kBlockCols = 64;
+  parallel::for_blocks(rows.cols(), kBlockCols, [&](Index begin, Index end) {
+    auto block = sums.row(0).segment(begin, end - begin);
+    for (Index r = 0; r < rows.rows(); ++r) block += rows.row(r).segment(begin, end - begin);
+  });
+}
+
+}  // namespace
 
 Variable linear(const Variable& x, const Variable& w, const Variable& bias, gemm::Precision precision) {
   require(x.cols() == w.cols(), "[linear] x ({}, {}) does not fit w ({}, {})", x.rows(), x.cols(), w.rows(),
@@ -38,7 +52,7 @@ Variable linear(const Variable& x, const Variable& w, const Variable& bias, gemm
                               const bool is_first = w.parameter() && w.parameter()->take_cleared_grad();
                               gemm::backward_weight(dy, x.value(), w.grad(), precision, !is_first);
                             }
-                            if (bias.defined() && bias.requires_grad()) bias.grad() += dy.colwise().sum();
+                            if (bias.defined() && bias.requires_grad()) add_column_sums(dy, bias.grad());
                           });
 }
 
