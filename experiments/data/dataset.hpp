@@ -41,7 +41,8 @@ class Dataset {
   virtual ~Dataset() = default;
   virtual const std::vector<std::string>& domains() const = 0;
   virtual Index seq_len() const = 0;
-  virtual Index vocab_size() const { return 0; }        // 0: not token data
+  virtual Index vocab_size() const { return 0; }                            // 0: not token data
+  virtual std::string token_text(std::int32_t /*id*/) const { return {}; }  // for people; empty: not text
   virtual Index num_features() const { return 0; }      // width of features; 0: token data
   virtual Index num_targets() const { return 0; }       // width of regression targets; 0: token data
   virtual double bytes_per_token() const { return 1; }  // to turn nats a token into bits a byte

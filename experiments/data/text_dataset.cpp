@@ -146,6 +146,8 @@ void TextDataset::add_window(Batch& batch, Index domain, const Tokens& tokens, s
   batch.domain.push_back(static_cast<std::int32_t>(domain));
 }
 
+std::string TextDataset::token_text(std::int32_t id) const { return visible_text(tokenizer_->decode({id})); }
+
 Batch TextDataset::train_batch(std::uint64_t seed, std::int64_t first_sequence, Index count) const {
   Batch batch = empty_batch(count);
   for (std::int64_t i = first_sequence; i < first_sequence + count; ++i) {

@@ -28,6 +28,7 @@ class TextDataset final : public Dataset {
   const std::vector<std::string>& domains() const override { return names_; }
   Index seq_len() const override { return seq_len_; }
   Index vocab_size() const override { return tokenizer_->vocab_size(); }
+  std::string token_text(std::int32_t id) const override;
   Batch train_batch(std::uint64_t seed, std::int64_t first_sequence, Index count) const override;
   std::int64_t num_eval_sequences() const override { return static_cast<std::int64_t>(eval_windows_.size()); }
   Batch eval_batch(std::int64_t first_sequence, Index count) const override;

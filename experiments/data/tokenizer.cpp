@@ -25,6 +25,22 @@ class ByteTokenizer final : public Tokenizer {
 
 }  // namespace
 
+std::string visible_text(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    if (c == '\n') {
+      text += "\\n";
+    } else if (c == '\t') {
+      text += "\\t";
+    } else if (c < 0x20 || c > 0x7e) {
+      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
 std::unique_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config) {
   if (config.kind == "byte") return std::make_unique<ByteTokenizer>();
   fail("[tokenizer] no kind \"{}\": there is byte", config.kind);

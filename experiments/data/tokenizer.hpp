@@ -21,6 +21,9 @@ class Tokenizer {
   virtual std::string decode(const std::vector<std::int32_t>& ids) const = 0;
 };
 
+// On one line, in ASCII: other bytes and control characters are written as \n, \t or \x80.
+std::string visible_text(std::string_view bytes);
+
 std::unique_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config);
 
 }  // namespace moelab

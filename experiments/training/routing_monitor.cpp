@@ -205,6 +205,8 @@ RoutingSamples RoutingMonitor::samples(Index num_tokens) const {
       const auto row = static_cast<std::size_t>(b * batch.seq_len + t);
       const bool is_real = batch.is_real.empty() || batch.is_real[row] != 0;
       samples.token_id.push_back(batch.inputs.empty() || !is_real ? -1 : batch.inputs[row]);
+      if (data_.vocab_size() > 0)
+        samples.token_text.push_back(is_real ? data_.token_text(batch.inputs[row]) : std::string());
       for (const moe::RoutingRecord& record : layers) {
         const bool has_choices = !record.choice_offsets.empty();
         const Index begin = has_choices ? record.choice_offsets[row] : 0;

@@ -30,3 +30,8 @@ TEST_CASE("The ids of the byte tokenizer are the bytes") {
   CHECK(tokenizer->vocab_size() == 256);
   CHECK_THROWS_AS(tokenizer->decode({256}), Error);
 }
+
+TEST_CASE("Tokens are shown on one line") {
+  CHECK(visible_text("a b\n\t\r\x7f\xC3\xA4~") == "a b\\n\\t\\x0d\\x7f\\xc3\\xa4~");
+  CHECK(visible_text(std::string_view("\0", 1)) == "\\x00");
+}
