@@ -1,3 +1,4 @@
+#include "core/checkpoint.hpp"
 #include "core/error.hpp"
 #include "core/fields_reader.hpp"
 #include "core/fields_writer.hpp"
@@ -8,6 +9,8 @@
 #include "experiments/config/patch.hpp"
 #include "experiments/data/corpus.hpp"
 #include "experiments/data/missing_data.hpp"
+#include "experiments/models/upcycle.hpp"
+#include "experiments/training/checkpoint_folder.hpp"
 
 #include <algorithm>
 
@@ -171,6 +174,7 @@ class Loader {
   void find_data(const Node& tree, RunConfig& config, Diagnostics& told) {
     const std::filesystem::path folder =
         options_.folder.empty() ? std::filesystem::absolute(experiment_.file).parent_path() : options_.folder;
+    find_initial_weights(tree, config, folder, told);
     try {
       resolve_data(config.data, folder);
     } catch (const Error& e) {
@@ -182,6 +186,25 @@ class Loader {
     if (!options_.look_for_data) return;
     for (const MissingData& missing : missing_data(config.data)) {
       told.error(mark_of_domain(tree, missing.domain), missing.message());
+    }
+  }
+
+  void find_initial_weights(const Node& tree, RunConfig& config, const std::filesystem::path& folder,
+                            Diagnostics& told) {
+    if (!config.model.init) return;
+    const Node* node = find_path(tree, "model.init");
+    const Mark mark = node == nullptr ? tree.mark : node->mark;
+    std::string& file = config.model.init->upcycle;
+    file = (folder / file).lexically_normal().string();
+    if (!options_.look_for_data) return;
+    try {
+      const CheckpointReader checkpoint(checkpoint_at(file));
+      file = checkpoint.path().string();
+      for (const std::string& problem : upcycle_problems(config.model, checkpoint)) {
+        told.error(mark, fmt::format("model.init: the model cannot start from {}: {}", file, problem));
+      }
+    } catch (const Error& e) {
+      told.error(mark, fmt::format("model.init: {}", e.what()));
     }
   }
 

@@ -38,6 +38,7 @@ void resolve_data(DataConfig& config, const fs::path& folder) {
     text.corpus.clear();
   }
   make_absolute(text.domains, folder);
+  config.images.path = absolute_path(folder, config.images.path);
 }
 
 }  // namespace moelab

@@ -44,6 +44,7 @@ class Dataset {
   virtual Index vocab_size() const { return 0; }        // 0: not token data
   virtual Index num_features() const { return 0; }      // width of features; 0: token data
   virtual Index num_targets() const { return 0; }       // width of regression targets; 0: token data
+  virtual Index num_classes() const { return 0; }       // of a sequence; 0: no classification
   virtual double bytes_per_token() const { return 1; }  // to turn nats a token into bits a byte
 
   // Sequences [first, first + count) of the endless training order of this seed.

@@ -26,6 +26,7 @@ Evaluation evaluate(Model& model, const Dataset& data, const EvaluationPlan& pla
   const std::size_t num_domains = data.domains().size();
   std::vector<double> sums(num_domains, 0.0);
   std::vector<std::int64_t> counts(num_domains, 0);
+  std::int64_t num_classified = 0, num_correct = 0;
   for (std::int64_t first = 0; first < num_sequences; first += plan.batch_sequences) {
     const Index count = std::min<Index>(plan.batch_sequences, num_sequences - first);
     const Batch batch = data.eval_batch(first, count);
@@ -38,6 +39,8 @@ Evaluation evaluate(Model& model, const Dataset& data, const EvaluationPlan& pla
       sums[domain] += output.target_losses[i];
       ++counts[domain];
     }
+    num_classified += static_cast<std::int64_t>(output.correct.size());
+    num_correct += std::count(output.correct.begin(), output.correct.end(), 1);
     if (observer) observer(batch, output);
   }
 
@@ -50,6 +53,9 @@ Evaluation evaluate(Model& model, const Dataset& data, const EvaluationPlan& pla
                                                   : std::numeric_limits<double>::quiet_NaN());
   }
   require(result.num_counted > 0, "[evaluate] no target of {} sequences counts", num_sequences);
+  if (num_classified > 0) {
+    result.accuracy = static_cast<double>(num_correct) / static_cast<double>(num_classified);
+  }
   result.loss = sum / static_cast<double>(result.num_counted);
   return result;
 }

@@ -4,6 +4,7 @@
 #include "experiments/accounting/accounting.hpp"
 #include "experiments/config/difference.hpp"
 #include "experiments/models/make_model.hpp"
+#include "experiments/models/upcycle.hpp"
 #include "experiments/training/checkpoint_folder.hpp"
 #include "experiments/training/resources.hpp"
 
@@ -111,11 +112,19 @@ void say_what_is_unusual(const Run& run, Model& model, const std::function<void(
 }
 
 RunResult train_run(const Run& run, const RunSetup& setup, Model& model, Recorder& recorder,
-                    const std::optional<CheckpointReader>& checkpoint, std::int64_t& steps) {
+                    const std::optional<CheckpointReader>& checkpoint, std::int64_t& steps,
+                    const std::function<void(const std::string&)>& note) {
   RunResult result;
   try {
     Trainer trainer(run, model, setup.data, recorder, setup.hooks);
-    if (checkpoint) trainer.restore(*checkpoint);
+    if (checkpoint) {
+      trainer.restore(*checkpoint);
+    } else if (const std::optional<InitConfig>& init = run.config.model.init) {
+      for (const std::string& line : upcycle(model, run.config.model, CheckpointReader(init->upcycle),
+                                             init->noise, static_cast<std::uint64_t>(run.seed))) {
+        note(line);
+      }
+    }
     try {
       result.status = trainer.train();
       if (result.status == RunStatus::interrupted) {
@@ -149,7 +158,7 @@ RunResult run_one(const Run& run, const RunSetup& setup) {
   say_what_is_unusual(run, *model, note);
   log->info("{} starts at step {} of {}", run.name, first_step, run.config.train.num_steps());
   std::int64_t steps = first_step;
-  const RunResult result = train_run(run, setup, *model, recorder, checkpoint, steps);
+  const RunResult result = train_run(run, setup, *model, recorder, checkpoint, steps, note);
   log->info("{} {} at step {}{}{}", run.name, to_string(result.status), steps,
             result.reason.empty() ? "" : ": ", result.reason);
 

@@ -230,6 +230,7 @@ void Trainer::evaluate_now(bool is_final) {
   if (data_.vocab_size() > 0) {
     record.bits_per_byte = evaluation.loss / std::numbers::ln2 / data_.bytes_per_token();
   }
+  record.accuracy = evaluation.accuracy;
   record.loss_by_domain = evaluation.loss_by_domain;
   if (!is_recorded) recorder_.record_eval(record);
   if (is_final) {

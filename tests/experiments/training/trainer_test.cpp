@@ -5,10 +5,12 @@
 #include "experiments/models/make_model.hpp"
 #include "experiments/training/finite.hpp"
 #include "experiments/training/run_one.hpp"
+#include "moe/routers/top_k.hpp"
 #include "tests/experiments/training/small_experiment.hpp"
 #include "tests/support/catch.hpp"
 
 #include <cmath>
+#include <numeric>
 
 using namespace moelab;
 namespace fs = std::filesystem;
@@ -98,6 +100,58 @@ TEST_CASE("another seed, or evaluating more often, changes what it should", "[tr
   // Evaluation leaves no trace in training.
   CHECK(train(SmallExperiment({"eval.every_tokens=128"}), "moe").parameters == parameters);
   CHECK(train(SmallExperiment({"log.routing_every_steps=1"}), "moe").parameters == parameters);
+}
+
+TEST_CASE("counts of a step are counted once, with a counting pass, micro-batches and evaluations too",
+          "[trainer]") {
+  const SmallExperiment fixture({"train.micro_batch_tokens=32", "log.routing_every_steps=1",
+                                 "log.every_steps=1", "eval.every_tokens=128"});
+  SmallExperiment counted({"train.micro_batch_tokens=32", "log.routing_every_steps=1", "log.every_steps=1",
+                           "eval.every_tokens=128"});
+  for (Run& run : counted.experiment.runs) {
+    run.config.model.ffn.moe.losses.load_balance.scope = "global";  // a pass over the step that counts only
+  }
+  for (const SmallExperiment* experiment : {&fixture, static_cast<const SmallExperiment*>(&counted)}) {
+    for (const RoutingRecordRow& row : train(*experiment, "moe").results.routing) {
+      for (const LayerRouting& layer : row.layers) {
+        CHECK(std::accumulate(layer.expert_tokens.begin(), layer.expert_tokens.end(), 0) == 2 * 128);
+      }
+    }
+  }
+}
+
+TEST_CASE("the expert biases of every layer move, also behind layers that have none", "[trainer]") {
+  SmallExperiment fixture({"model.num_layers=4", "train.max_steps=1"});
+  const Run& base = fixture.run("moe");
+  Run run = base;
+  moe::FfnConfig with_bias = run.config.model.ffn;
+  with_bias.moe.router.as<moe::TopKOptions>().choice.expert_bias = moe::ExpertBiasConfig{.rate = 0.01};
+  moe::FfnConfig dense = fixture.run("dense").config.model.ffn;
+  // Layer 0 a mixture without bias, 1 dense, 2 and 3 mixtures with bias.
+  run.config.model.layers = {{.at = {1}, .ffn = dense}, {.at = {2, 3}, .ffn = with_bias}};
+  const fs::path folder = fixture.folder.path() / "biases";
+  fs::create_directories(folder);
+  const auto model = make_model(run.config.model, shape_of(*fixture.data));
+  RunInfo info;
+  info.name = run.name;
+  info.domains = fixture.data->domains();
+  info.moe_layers = moe_layers(*model);
+  Recorder recorder = Recorder::create(folder, info);
+  Trainer trainer(run, *model, *fixture.data, recorder, {});
+  REQUIRE(trainer.train() == RunStatus::done);
+  const std::vector<NamedState> biases = states(*model);
+  REQUIRE(biases.size() == 2);
+  for (const NamedState& bias : biases) {
+    INFO(bias.path);
+    // One step of the sign rule, by the counts that were recorded.
+    const std::size_t layer = bias.path.starts_with("layers.2") ? 1 : 2;  // among the mixtures
+    const std::vector<std::int32_t>& counts = recorder.data().routing.back().layers[layer].expert_tokens;
+    for (std::size_t e = 0; e < counts.size(); ++e) {
+      const int missing = 64 - counts[e];  // 2 * 128 choices of 4 experts
+      const double change = missing > 0 ? 0.01 : missing < 0 ? -0.01 : 0;
+      CHECK_THAT(static_cast<double>((*bias.state)(0, static_cast<Index>(e))), WithinAbs(change, 1e-6));
+    }
+  }
 }
 
 TEST_CASE("micro-batches of a step sum to the gradient of the whole batch", "[trainer]") {
