@@ -76,7 +76,7 @@ void save_checkpoint(const std::filesystem::path& path, const TrainingState& tra
   hdf5::write_file(path, root, {.compress = false});
 }
 
-CheckpointReader::CheckpointReader(const std::filesystem::path& path) : file_(path) {
+CheckpointReader::CheckpointReader(const std::filesystem::path& path) : file_(hdf5::require_sealed(path)) {
   require(attribute<std::string>(file_, "format") == kFormat, "[checkpoint] {} is not a moelab checkpoint",
           path.string());
   const auto version = attribute<std::string>(file_, "format_version");

@@ -31,6 +31,7 @@ class CheckpointReader {
   // Error if the file is not a checkpoint of this format, or of another version.
   explicit CheckpointReader(const std::filesystem::path& path);
 
+  const std::filesystem::path& path() const { return file_.path(); }
   const TrainingState& training() const { return training_; }
   hdf5::Group extra() const;
 

@@ -49,6 +49,13 @@ std::vector<std::string> field_paths(const Description& description);
 // JSON Schema (draft-07) of YAML files that hold such a struct. `title` is shown by editors.
 std::string json_schema(const Description& description, const std::string& title);
 
+// What a field accepts and what it is when it is not given, as words, names in backticks.
+std::string type_text(const Description& description);
+std::string default_text(const Description& description);
+
+// The default of a plain value as JSON; empty: required, or not a plain value.
+std::string default_json(const Description& description);
+
 // A Markdown table of the fields of one form: key, type, default, help. Fields that are structs of their own
 // have a row and are described elsewhere.
 std::string field_table(const std::vector<Description::Field>& fields);

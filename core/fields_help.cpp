@@ -24,7 +24,18 @@ std::string range_of(const FieldInfo& info) {
   return parts.empty() ? "" : " " + fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string type_of(const Description& d) {
+std::string cell(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string type_text(const Description& d) {
   switch (d.type) {
     case Type::boolean:
       return "boolean";
@@ -35,7 +46,7 @@ std::string type_of(const Description& d) {
     case Type::text:
       return d.info.choices.empty() ? "text" : fmt::format("`{}`", fmt::join(d.info.choices, "`, `"));
     case Type::list: {
-      const std::string element = type_of(d.element.front());
+      const std::string element = type_text(d.element.front());
       return d.info.one_or_list ? fmt::format("{}, or a list of them", element) : "list of " + element;
     }
     case Type::named:
@@ -48,7 +59,7 @@ std::string type_of(const Description& d) {
   return "mapping or list";
 }
 
-std::string default_of(const Description& d) {
+std::string default_text(const Description& d) {
   if (d.info.required) return "**required**";
   if (d.default_value.is_null()) return d.info.when_absent.empty() ? "none" : d.info.when_absent;
   if (!d.default_kind.empty()) return fmt::format("kind `{}`", d.default_kind);
@@ -60,24 +71,13 @@ std::string default_of(const Description& d) {
   return out;
 }
 
-std::string cell(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '|') out += '\\';
-    out += c;
-  }
-  return out;
-}
-
-}  // namespace
-
 std::string field_table(const std::vector<Description::Field>& fields) {
   std::string out = "| key | type | default | meaning |\n|---|---|---|---|\n";
   for (const Description::Field& field : fields) {
     const Description& d = field.description;
     const std::string unit = d.info.unit.empty() ? "" : fmt::format(", in {}", d.info.unit);
-    out += fmt::format("| `{}` | {}{} | {} | {} |\n", field.name, cell(type_of(d)), unit, cell(default_of(d)),
-                       cell(d.info.help));
+    out += fmt::format("| `{}` | {}{} | {} | {} |\n", field.name, cell(type_text(d)), unit,
+                       cell(default_text(d)), cell(d.info.help));
   }
   return out;
 }

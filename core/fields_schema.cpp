@@ -188,6 +188,11 @@ class Sharing {
 
 }  // namespace
 
+std::string default_json(const Description& description) {
+  const std::optional<Json> value = default_of(description);
+  return value ? value->dump() : "";
+}
+
 std::string json_schema(const Description& description, const std::string& title) {
   Json out = {{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", title}};
   out.update(schema_of(description));

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 
 namespace moelab::gemm {
 
@@ -94,6 +95,17 @@ void multiply_transposed(In dy, const Operand& x, bool as_bfloat16, Out dw, bool
   });
 }
 
+// A product that is written over one of its factors reads what it has just written.
+void require_apart(In factor, const Eigen::Ref<Matrix>& result) {
+  if (factor.size() == 0 || result.size() == 0) return;
+  const Scalar* factor_end = factor.data() + (factor.rows() - 1) * factor.outerStride() + factor.cols();
+  const Scalar* result_end = result.data() + (result.rows() - 1) * result.outerStride() + result.cols();
+  const std::less<const Scalar*> before;
+  require(!before(factor.data(), result_end) || !before(result.data(), factor_end),
+          "[gemm] the result of ({}, {}) lies over a factor of ({}, {})", result.rows(), result.cols(),
+          factor.rows(), factor.cols());
+}
+
 }  // namespace
 
 void count_multiply_adds(Index m, Index n, Index k) {
@@ -101,18 +113,24 @@ void count_multiply_adds(Index m, Index n, Index k) {
 }
 
 void forward(In x, In w, Out y, Precision precision, bool accumulate) {
+  require_apart(x, y);
+  require_apart(w, y);
   multiply_plain(x, Operand(w).transposed(), y, precision, accumulate);
 }
 
 void backward_input(In dy, In w, Out dx, Precision precision, bool accumulate) {
+  require_apart(dy, dx);
+  require_apart(w, dx);
   multiply_plain(dy, Operand(w), dx, precision, accumulate);
 }
 
 void forward(In x, const PackedWeight& w, Out y, Precision precision, bool accumulate) {
+  require_apart(x, y);
   multiply_packed(x, w.form(Use::forward, precision), y, accumulate);
 }
 
 void backward_input(In dy, const PackedWeight& w, Out dx, Precision precision, bool accumulate) {
+  require_apart(dy, dx);
   multiply_packed(dy, w.form(Use::backward_input, precision), dx, accumulate);
 }
 
@@ -120,6 +138,8 @@ void backward_weight(In dy, In x, Out dw, Precision precision, bool accumulate) 
   require(dy.rows() == x.rows() && dw.rows() == dy.cols() && dw.cols() == x.cols(),
           "[gemm] gradient of a weight: dy ({}, {}), x ({}, {}), dw ({}, {})", dy.rows(), dy.cols(), x.rows(),
           x.cols(), dw.rows(), dw.cols());
+  require_apart(dy, dw);
+  require_apart(x, dw);
   if (x.rows() == 0) {
     if (!accumulate) dw.setZero();
     return;

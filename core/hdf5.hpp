@@ -99,6 +99,12 @@ struct WriteOptions {
 // file and object when anything fails; the old file is then still there, and the temporary is gone.
 void write_file(const std::filesystem::path& path, const Group& root, const WriteOptions& options = {});
 
+// write_file ends a file with 16 bytes that other readers pass over: a mark, and the CRC-32 of all before it.
+// The HDF5 library can crash on a damaged file, so files that may come from elsewhere are looked at first.
+// Returns the path; Error where the mark is missing (the file is cut, or another program wrote it) or the sum
+// is wrong.
+const std::filesystem::path& require_sealed(const std::filesystem::path& path);
+
 // Reads a file. Paths are as in "runs/a/train/loss"; "" is the root. Errors name file and object.
 class Reader {
  public:

@@ -1,8 +1,10 @@
 #include "core/hdf5_image.hpp"
 
+#include "core/error.hpp"
 #include "core/hdf5_handle.hpp"
 
 #include <cstdlib>
+#include <cstring>
 
 namespace moelab::hdf5 {
 
@@ -18,6 +20,14 @@ herr_t release_nothing(void*) { return 0; }
 }  // namespace
 
 FileImage::~FileImage() { std::free(memory_); }
+
+void FileImage::append(std::span<const char> more) {
+  void* larger = std::realloc(memory_, size_ + more.size());
+  require(larger != nullptr, "[hdf5] there is no memory for a file of {} bytes", size_ + more.size());
+  memory_ = larger;
+  std::memcpy(static_cast<char*>(memory_) + size_, more.data(), more.size());
+  size_ += more.size();
+}
 
 herr_t FileImage::keep(void* memory, H5FD_file_image_op_t operation, void* image) {
   if (operation == H5FD_FILE_IMAGE_OP_FILE_CLOSE) {

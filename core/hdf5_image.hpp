@@ -19,6 +19,7 @@ class FileImage {
   void attach(hid_t access, const std::string& object);
   // Called after the file is closed, with the size that it had.
   void set_size(std::size_t size) { size_ = size; }
+  void append(std::span<const char> more);
   std::span<const char> bytes() const { return {static_cast<const char*>(memory_), size_}; }
 
  private:

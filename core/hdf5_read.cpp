@@ -2,6 +2,7 @@
 #include "core/hdf5.hpp"
 #include "core/hdf5_handle.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace moelab::hdf5 {
@@ -40,6 +41,9 @@ std::vector<std::string> read_strings(hid_t file_type, hid_t space, std::size_t 
   return strings;
 }
 
+constexpr std::size_t kMostValues = std::size_t{1} << 48;
+constexpr std::size_t kMostInAttribute = 1 << 16;  // the library writes no larger ones
+
 struct Extent {
   std::vector<std::size_t> shape;
   std::size_t count = 1;
@@ -51,6 +55,8 @@ Extent extent_of(hid_t space, const std::string& where) {
   const int rank = check(H5Sget_simple_extent_dims(space, sizes.data(), nullptr), "read the shape of", where);
   for (int axis = 0; axis < rank; ++axis) {
     extent.shape.push_back(sizes[axis]);
+    require(sizes[axis] == 0 || extent.count <= kMostValues / sizes[axis],
+            "[hdf5] {} claims more than 2^48 values", where);
     extent.count *= sizes[axis];
   }
   return extent;
@@ -61,6 +67,8 @@ AttributeValue read_attribute(hid_t attribute, const std::string& where) {
   const Handle space(H5Aget_space(attribute), H5Sclose, "read", where);
   const Extent extent = extent_of(space.get(), where);
   const H5T_class_t type_class = H5Tget_class(type.get());
+  require(extent.count > 0 && extent.count <= kMostInAttribute && H5Tget_size(type.get()) <= kMostInAttribute,
+          "[hdf5] {} claims {} values", where, extent.count);
   if (type_class == H5T_STRING) {
     std::vector<std::string> strings =
         read_strings(type.get(), space.get(), extent.count, where,
@@ -176,13 +184,24 @@ Extent dataset_extent(hid_t dataset, const std::string& where) {
   return extent_of(space.get(), where);
 }
 
+// Before memory is taken: a damaged or hostile file can claim any shape. What is stored bounds what may be
+// there, since deflate shrinks to a 1032nd at best.
+void require_stored(hid_t dataset, hid_t type, const Extent& extent, const std::string& where) {
+  const std::size_t element = std::max<std::size_t>(1, H5Tget_size(type));
+  const std::size_t most = 1100 * static_cast<std::size_t>(H5Dget_storage_size(dataset)) + 4096;
+  require(extent.count <= most / element, "[hdf5] {} claims {} values, more than what is stored can hold",
+          where, extent.count);
+}
+
 std::vector<std::string> dataset_strings(hid_t dataset, const std::string& where) {
   const Handle type(H5Dget_type(dataset), H5Tclose, "read", where);
   require(H5Tget_class(type.get()) == H5T_STRING, "[hdf5] {} is not text", where);
   const Handle space(H5Dget_space(dataset), H5Sclose, "read", where);
-  return read_strings(
-      type.get(), space.get(), extent_of(space.get(), where).count, where,
-      [&](hid_t t, void* buffer) { return H5Dread(dataset, t, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer); });
+  const Extent extent = extent_of(space.get(), where);
+  require_stored(dataset, type.get(), extent, where);
+  return read_strings(type.get(), space.get(), extent.count, where, [&](hid_t t, void* buffer) {
+    return H5Dread(dataset, t, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer);
+  });
 }
 
 void require_number(hid_t dataset, const std::string& where) {
@@ -197,7 +216,9 @@ std::vector<T> dataset_values(hid_t dataset, const std::string& where) {
     return dataset_strings(dataset, where);
   } else {
     require_number(dataset, where);
-    std::vector<T> values(dataset_extent(dataset, where).count);
+    const Extent extent = dataset_extent(dataset, where);
+    require_stored(dataset, Handle(H5Dget_type(dataset), H5Tclose, "read", where).get(), extent, where);
+    std::vector<T> values(extent.count);
     check(H5Dread(dataset, TypeOf<T>::memory(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read", where);
     return values;
   }

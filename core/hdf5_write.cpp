@@ -3,6 +3,7 @@
 #include "core/hdf5.hpp"
 #include "core/hdf5_handle.hpp"
 #include "core/hdf5_image.hpp"
+#include "core/hdf5_seal.hpp"
 
 #include <algorithm>
 #include <map>
@@ -334,6 +335,7 @@ void write_file(const std::filesystem::path& path, const Group& root, const Writ
   const LibraryLock lock;
   FileImage image;
   const std::vector<Written> written = make_image(path.string(), root, options, image);
+  image.append(seal_of(image.bytes()));
   replace_file(path, image.bytes(), [&](const std::filesystem::path& temporary) {
     const Reader reader(temporary);
     for (const Written& w : written)

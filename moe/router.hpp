@@ -73,8 +73,9 @@ struct RouterTraits {
   bool has_logits = true;
   bool has_scores = true;  // that can be normalised to a distribution over the experts
   bool has_noise = false;
-  double scale = 1;    // factor on the weights
-  bool causal = true;  // a choice depends on its own token (and earlier ones) alone
+  double scale = 1;         // factor on the weights
+  bool normalized = false;  // the weights of a token sum to `scale`
+  bool causal = true;       // a choice depends on its own token (and earlier ones) alone
 };
 
 struct RouterShape {

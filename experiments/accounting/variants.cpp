@@ -78,6 +78,10 @@ DataShape planned_shape(const DataConfig& config) {
   if (config.kind == "text") {
     shape.seq_len = config.text.seq_len;
     shape.vocab_size = vocab_size_of(config.text.tokenizer);
+  } else if (config.kind == "images") {
+    shape.seq_len = config.images.num_patches();
+    shape.num_features = config.images.patch_size * config.images.patch_size;
+    shape.num_classes = config.images.num_classes;
   } else {
     shape.seq_len = config.synthetic.seq_len;
     shape.num_features = config.synthetic.num_features;

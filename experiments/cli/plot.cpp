@@ -15,6 +15,7 @@ void add_plot(CLI::App& app, Context& context) {
     std::string file, kind, output;
     plot::FigureOptions figure;
     std::int64_t layer = -1;
+    std::string at;
   };
   CLI::App* command = app.add_subcommand("plot", "A figure of a results file, as SVG, PDF or PNG");
   auto options = std::make_shared<Options>();
@@ -25,14 +26,17 @@ void add_plot(CLI::App& app, Context& context) {
   command->add_option("FILE", options->file, "results.h5 or run.h5")->required();
   command->add_option("KIND", options->kind, "What to show, see below")->required();
   command->add_option("-o,--output", options->output, "File to write: .svg, .pdf or .png")->required();
-  command->add_option("--metric", options->figure.metric, "Of loss, bars and scaling")->capture_default_str();
+  command->add_option("--metric", options->figure.metric, "Of loss, bars, isoflop, scaling")
+      ->capture_default_str();
   command->add_option("--x", options->figure.x, "Of loss: tokens, flops, seconds or steps")
       ->capture_default_str();
   command->add_flag("--log-x", options->figure.log_x, "Logarithmic axis");
   command->add_flag("--log-y", options->figure.log_y, "Logarithmic axis");
+  command->add_option("--at", options->at, "Of bars and scaling: final, best, tokens=1e6 or flops=1e13");
   command->add_option("--run", options->figure.run, "Of figures of one run; else the first that fits");
   command->add_option("--layer", options->layer, "Of tokens; else the last");
   command->callback([options, &context] {
+    if (!options->at.empty()) options->figure.at = parse_at(options->at);
     if (options->layer >= 0) options->figure.layer = options->layer;
     const plot::Drawing drawing =
         plot::make_figure(ResultsFile(options->file), options->kind, options->figure);

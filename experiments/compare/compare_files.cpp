@@ -224,6 +224,17 @@ Comparison compare_files(std::span<const ResultsFile> files, const CompareOption
   return c;
 }
 
+double common_flops(const ResultsFile& file, const std::string& metric) {
+  double smallest = kNotMeasured;
+  for (const RunSummary& run : file.runs()) {
+    const auto series = file.series(run.run, metric);
+    if (run.status != RunStatus::done || !series || series->tokens.empty()) continue;
+    smallest = std::fmin(smallest, series->tokens.back() * flops_per_token(run));
+  }
+  // So that rounding leaves no curve short of it.
+  return smallest * (1 - 1e-12);
+}
+
 Comparison compare_file(const ResultsFile& file) { return compare_files({&file, 1}, {}); }
 
 }  // namespace moelab

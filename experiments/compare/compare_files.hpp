@@ -31,6 +31,9 @@ struct CompareOptions {
 // there are no runs, or where a metric that the caller names is in none of the runs that were evaluated.
 Comparison compare_files(std::span<const ResultsFile> files, const CompareOptions& options);
 
+// The largest training FLOPs that every run with the metric which ended has reached. NaN where there is none.
+double common_flops(const ResultsFile& file, const std::string& metric);
+
 // The comparison that `moelab run` prints when an experiment has ended.
 Comparison compare_file(const ResultsFile& file);
 

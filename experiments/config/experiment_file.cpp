@@ -71,9 +71,11 @@ void RunConfig::fields(FieldVisitor& v) {
   v("eval", eval, {.help = "When held-out data are read"});
   v("log", log, {.help = "What is recorded"});
 
-  const bool is_tokens = data.kind == "text";
-  const Index seq_len = is_tokens ? data.text.seq_len : data.synthetic.seq_len;
-  v.check((model.kind == "ffn") != is_tokens, "model.kind",
+  const Index seq_len = data.seq_len();
+  const bool fits = data.kind == "images"      ? model.kind == "encoder"
+                    : data.kind == "synthetic" ? model.kind == "ffn"
+                                               : model.kind != "ffn";
+  v.check(fits, "model.kind",
           fmt::format("a model of kind {} cannot learn from data of kind {}", model.kind, data.kind));
   v.check(seq_len > 0 && train.batch_tokens % seq_len == 0, "train.batch_tokens",
           fmt::format("{} is not a whole number of sequences of {} tokens", train.batch_tokens, seq_len));

@@ -1,3 +1,4 @@
+#include "core/checkpoint.hpp"
 #include "core/error.hpp"
 #include "core/fields_reader.hpp"
 #include "core/fields_writer.hpp"
@@ -9,6 +10,8 @@
 #include "experiments/data/corpus.hpp"
 #include "experiments/data/missing_data.hpp"
 #include "experiments/data/tokenizer.hpp"
+#include "experiments/models/upcycle.hpp"
+#include "experiments/training/checkpoint_folder.hpp"
 
 #include <algorithm>
 #include <array>
@@ -186,6 +189,7 @@ class Loader {
   void find_data(const Node& tree, RunConfig& config, Diagnostics& told) {
     const std::filesystem::path folder =
         options_.folder.empty() ? std::filesystem::absolute(experiment_.file).parent_path() : options_.folder;
+    find_initial_weights(tree, config, folder, told);
     try {
       resolve_data(config.data, folder);
     } catch (const Error& e) {
@@ -216,6 +220,25 @@ class Loader {
     const auto [entry, is_new] = missing_.try_emplace(yaml::emit(write_fields(data)));
     if (is_new) entry->second = missing_data(data);
     return entry->second;
+  }
+
+  void find_initial_weights(const Node& tree, RunConfig& config, const std::filesystem::path& folder,
+                            Diagnostics& told) {
+    if (!config.model.init) return;
+    const Node* node = find_path(tree, "model.init");
+    const Mark mark = node == nullptr ? tree.mark : node->mark;
+    std::string& file = config.model.init->upcycle;
+    file = (folder / file).lexically_normal().string();
+    if (!options_.look_for_data) return;
+    try {
+      const CheckpointReader checkpoint(checkpoint_at(file));
+      file = checkpoint.path().string();
+      for (const std::string& problem : upcycle_problems(config.model, checkpoint)) {
+        told.error(mark, fmt::format("model.init: the model cannot start from {}: {}", file, problem));
+      }
+    } catch (const Error& e) {
+      told.error(mark, fmt::format("model.init: {}", e.what()));
+    }
   }
 
   void make_runs() {

@@ -58,6 +58,17 @@ bool LayerOverride::applies_to(Index layer, Index num_layers) const {
   return std::any_of(at.begin(), at.end(), [&](Index i) { return (i < 0 ? i + num_layers : i) == layer; });
 }
 
+void InitConfig::fields(FieldVisitor& v) {
+  v("upcycle", upcycle,
+    {.help = "Checkpoint of a dense model that the experts and all else are copied from: a file, or a folder "
+             "of checkpoints, whose newest counts; a relative path starts at the folder of this YAML file",
+     .required = true,
+     .shorthand = true});
+  v("noise", noise,
+    {.help = "Deviation of the noise added to each matrix of each expert, relative to the matrix's own",
+     .min = 0});
+}
+
 void ModelConfig::fields(FieldVisitor& v) {
   v.kind(kind, {.help = "decoder: causal Transformer; encoder: bidirectional; ffn: FFNs alone, on features",
                 .choices = {"decoder", "encoder", "ffn"}});
@@ -78,6 +89,7 @@ void ModelConfig::fields(FieldVisitor& v) {
   }
   v("ffn", ffn, {.help = "The FFN of every layer", .required = true});
   v("layers", layers, {.help = "Other FFNs at some layers; the last that names a layer counts"});
+  v("init", init, {.help = "Initial weights from a trained model", .when_absent = "drawn from the seed"});
   for (std::size_t i = 0; i < layers.size(); ++i) {
     for (const Index layer : layers[i].at) {
       v.check(layer >= -num_layers && layer < num_layers, fmt::format("layers[{}].at", i),

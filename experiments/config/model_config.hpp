@@ -22,6 +22,13 @@ struct LayerOverride {
   bool applies_to(Index layer, Index num_layers) const;
 };
 
+// Where the initial weights come from, if not from a seed.
+struct InitConfig {
+  std::string upcycle;  // a dense checkpoint; relative to the folder of the experiment file
+  double noise = 0;
+  void fields(FieldVisitor& v);
+};
+
 struct ModelConfig {
   std::string kind = "decoder";  // decoder | encoder | ffn
   Index d_model = 128;
@@ -47,6 +54,8 @@ struct ModelConfig {
 
   // ffn: num_layers FFNs in a row, from features to targets of width d_model
   bool residual = false;  // x + FFN(x) instead of FFN(x)
+
+  std::optional<InitConfig> init;
 
   void fields(FieldVisitor& v);
   Index kv_heads() const { return num_kv_heads.value_or(num_heads); }

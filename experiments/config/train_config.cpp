@@ -70,6 +70,11 @@ void TrainConfig::fields(FieldVisitor& v) {
      .min = 0,
      .min_exclusive = true,
      .when_absent = "gradients are not clipped"});
+  v("non_finite", non_finite,
+    {.help =
+         "A step whose loss or gradient is not finite ends the run, or leaves the weights as they are; more "
+         "than 10 such steps in a row always end it",
+     .choices = {"stop", "skip"}});
   v("checkpoint", checkpoint,
     {.help = "When to save what a resumed run needs", .when_absent = "none are kept"});
 

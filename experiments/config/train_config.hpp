@@ -48,6 +48,7 @@ struct TrainConfig {
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
   std::optional<double> grad_clip = 1.0;  // largest global gradient norm; absent: not clipped
+  std::string non_finite = "stop";        // stop | skip: what a step with a NaN or an infinity does
   std::optional<CheckpointConfig> checkpoint;
   void fields(FieldVisitor& v);
 

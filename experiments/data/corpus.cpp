@@ -40,6 +40,7 @@ void resolve_data(DataConfig& config, const fs::path& folder) {
   make_absolute(text.domains, folder);
   std::string& tokenizer = text.tokenizer.file;
   if (!tokenizer.empty()) tokenizer = absolute_path(folder, tokenizer);
+  config.images.path = absolute_path(folder, config.images.path);
 }
 
 }  // namespace moelab

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace moelab {
 namespace {
 
@@ -84,10 +86,39 @@ void SyntheticDataConfig::fields(FieldVisitor& v) {
   v("task_seed", task_seed, {.help = "Seed of the clusters and maps, the same for every run", .min = 0});
 }
 
+void ImageDataConfig::fields(FieldVisitor& v) {
+  v("path", path,
+    {.help = "Folder with train-images-idx3-ubyte, train-labels-idx1-ubyte and the same of t10k, each also "
+             "with .gz; a relative path starts at the folder of this YAML file"});
+  v("package", package, {.help = "Debian package that brings the files"});
+  v("image_size", image_size, {.help = "Side of an image", .unit = "pixels", .min = 1});
+  v("patch_size", patch_size,
+    {.help = "Side of a patch; an image is a sequence of its patches, row by row",
+     .unit = "pixels",
+     .min = 1});
+  v("num_classes", num_classes, {.help = "Classes, numbered from 0", .min = 2});
+  v("class_names", class_names, {.help = "Names of the classes, which are the domains of the results"});
+  v.check(patch_size >= 1 && image_size % patch_size == 0, "patch_size",
+          fmt::format("images of {} pixels cannot be cut into patches of {}", image_size, patch_size));
+  v.check(class_names.empty() || static_cast<Index>(class_names.size()) == num_classes, "class_names",
+          fmt::format("{} names for {} classes", class_names.size(), num_classes));
+}
+
+Index ImageDataConfig::num_patches() const {
+  const Index side = image_size / std::max<Index>(patch_size, 1);
+  return side * side;
+}
+
+Index DataConfig::seq_len() const {
+  if (kind == "images") return images.num_patches();
+  return kind == "text" ? text.seq_len : synthetic.seq_len;
+}
+
 void DataConfig::fields(FieldVisitor& v) {
-  v.kind(kind, {.help = "Where the data come from", .choices = {"text", "synthetic"}});
+  v.kind(kind, {.help = "Where the data come from", .choices = {"text", "synthetic", "images"}});
   if (kind == "text") text.fields(v);
   if (kind == "synthetic") synthetic.fields(v);
+  if (kind == "images") images.fields(v);
 }
 
 void CorpusFile::fields(FieldVisitor& v) {

@@ -53,10 +53,27 @@ struct SyntheticDataConfig {
   void fields(FieldVisitor& v);
 };
 
+// kind: images. Grey images of one size with a class each, cut into square patches: an image is a sequence, a
+// patch a row of features, a class a domain. Read from the idx files of MNIST and its kin.
+struct ImageDataConfig {
+  std::string path = "/usr/share/datasets/fashion-mnist";  // folder of the four files
+  std::string package = "dataset-fashion-mnist";           // empty: none
+  Index image_size = 28;                                   // pixels of a side
+  Index patch_size = 7;
+  Index num_classes = 10;
+  std::vector<std::string> class_names;  // empty: class_0, class_1, ...
+  void fields(FieldVisitor& v);
+  // Of an image: the length of a sequence.
+  Index num_patches() const;
+};
+
 struct DataConfig {
   std::string kind = "text";
   TextDataConfig text;
   SyntheticDataConfig synthetic;
+  ImageDataConfig images;
+  // Rows of a sequence, whatever the kind.
+  Index seq_len() const;
   void fields(FieldVisitor& v);
 };
 

@@ -45,6 +45,7 @@ class Dataset {
   virtual Index vocab_size() const { return 0; }    // 0: not token data
   virtual Index num_features() const { return 0; }  // width of features; 0: token data
   virtual Index num_targets() const { return 0; }   // width of regression targets; 0: token data
+  virtual Index num_classes() const { return 0; }   // of a sequence; 0: no classification
   // Of a token, to turn nats a token into bits a byte; 1 where data are not text.
   virtual Index token_bytes(std::int32_t /*id*/) const { return 1; }
   // A token for people: what is not printable as \\xNN. Empty where there are none.

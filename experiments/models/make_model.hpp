@@ -13,7 +13,8 @@ struct DataShape {
   Index seq_len = 0;
   Index vocab_size = 0;    // 0: not tokens
   Index num_features = 0;  // 0: tokens
-  Index num_targets = 0;   // 0: tokens
+  Index num_targets = 0;   // width of regression targets; 0: none
+  Index num_classes = 0;   // of a sequence; 0: none
 };
 DataShape shape_of(const Dataset& data);
 

@@ -17,7 +17,8 @@ struct ModelOutput {
   std::vector<double>
       target_losses;      // (N) task loss of each row (nats a token, or squared error); NaN: not counted
   Index num_counted = 0;  // targets that count
-  std::vector<moe::FfnOutput> ffn;  // one an FFN layer, in order; their y is released
+  std::vector<moe::FfnOutput> ffn;         // one an FFN layer, in order; their y is released
+  std::vector<std::uint8_t> correct = {};  // (B) classification: 1 where the best class is the target
 };
 
 class Model : public Module {

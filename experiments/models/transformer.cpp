@@ -1,105 +1,32 @@
 #include "experiments/models/transformer.hpp"
 
-#include "core/error.hpp"
 #include "core/ops/elementwise.hpp"
-#include "core/ops/embedding.hpp"
-#include "moe/make_ffn.hpp"
 
 #include <cmath>
 
 namespace moelab {
 
-namespace {
-
-NormOptions norm_options(const ModelConfig& config) {
-  return {.kind = config.norm == "layer" ? NormOptions::Kind::layer : NormOptions::Kind::rms,
-          .epsilon = config.norm_eps,
-          .epsilon_outside = config.epsilon_outside};
-}
-
-BlockOptions block_options(const ModelConfig& config, const TransformerShape& shape,
-                           const std::shared_ptr<const ops::RotaryTable>& rotary, Index layer) {
-  BlockOptions options;
-  options.attention = {.d_model = config.d_model,
-                       .num_heads = config.num_heads,
-                       .num_kv_heads = config.kv_heads(),
-                       .bias = config.attention_bias,
-                       .causal = shape.causal,
-                       .dropout = config.dropout,
-                       .rotary = rotary,
-                       .num_layers = config.num_layers};
-  options.norm = norm_options(config);
-  options.pre_norm = config.norm_position == "pre";
-  options.dropout = config.dropout;
-  options.name = fmt::format("layers.{}", layer);
-  return options;
-}
-
-}  // namespace
-
 Transformer::Transformer(const ModelConfig& config, const TransformerShape& shape)
-    : shape_(shape),
-      embed_(shape.num_tokens, config.d_model),
+    : embed_(shape.num_tokens, config.d_model),
+      stack_(config, shape.seq_len, shape.causal),
       head_(config.d_model, shape.num_tokens, config.tie_embeddings ? &embed_ : nullptr) {
-  if (config.position == "learned") position_.emplace(shape.seq_len, config.d_model);
-  if (config.position == "sinusoidal") {
-    sinusoids_ = Variable(ops::sinusoidal_positions(shape.seq_len, config.d_model));
-    // Vaswani et al. 2017, section 3.4: else the small initial embeddings drown in the sinusoids.
-    embedding_scale_ = std::sqrt(static_cast<double>(config.d_model));
-  }
-  std::shared_ptr<const ops::RotaryTable> rotary;
-  if (config.position == "rope") {
-    require(config.num_heads > 0 && config.d_model % config.num_heads == 0,
-            "[model] d_model={} is not divisible by num_heads={}", config.d_model, config.num_heads);
-    rotary = std::make_shared<ops::RotaryTable>(shape.seq_len, config.d_model / config.num_heads,
-                                                config.rope_theta);
-  }
-  for (Index layer = 0; layer < config.num_layers; ++layer) {
-    layers_.push_back(std::make_unique<Block>(
-        block_options(config, shape, rotary, layer),
-        moe::make_ffn(config.ffn_of(layer),
-                      {.d_model = config.d_model, .layer = layer, .num_layers = config.num_layers})));
-  }
-  if (config.norm_position == "pre") final_norm_.emplace(config.d_model, norm_options(config));
-}
-
-Variable Transformer::embedded(const moe::TokenBatch& batch, const ForwardContext& context) {
-  Variable x = embed_.forward(batch.ids, context);
-  if (embedding_scale_ != 1) x = ops::scale(x, embedding_scale_);
-  if (sinusoids_.defined()) x = ops::add_positions(x, sinusoids_, batch.seq_len);
-  if (position_) x = ops::add_positions(x, Variable(position_->table(), context.record), batch.seq_len);
-  return x;
+  // Vaswani et al. 2017, section 3.4: else the small initial embeddings drown in the sinusoids.
+  if (config.position == "sinusoidal") embedding_scale_ = std::sqrt(static_cast<double>(config.d_model));
 }
 
 Transformer::Output Transformer::forward(const moe::TokenBatch& batch, const ForwardContext& context) {
-  require(batch.seq_len <= shape_.seq_len, "[model] sequences of {} in a model for at most {}", batch.seq_len,
-          shape_.seq_len);
-  Output output;
-  Variable x = embedded(batch, context);
-  context.observe("embed", x);
-  for (const std::unique_ptr<Block>& layer : layers_) {
-    moe::FfnOutput ffn = layer->forward(x, batch, context);
-    x = std::exchange(ffn.y, Variable());
-    output.ffn.push_back(std::move(ffn));
-  }
-  if (final_norm_) x = final_norm_->forward(x, context);
-  output.logits = head_.forward(x, context);
+  Variable x = embed_.forward(batch.ids, context);
+  if (embedding_scale_ != 1) x = ops::scale(x, embedding_scale_);
+  Stack::Output hidden = stack_.forward(std::move(x), batch, context);
+  Output output{head_.forward(hidden.x, context), std::move(hidden.ffn)};
   context.observe("head", output.logits);
   return output;
 }
 
 void Transformer::visit(Visitor& visitor) {
   visitor.module("embed", embed_, "embedding");
-  if (position_) visitor.module("position", *position_, "embedding");
-  for (std::size_t i = 0; i < layers_.size(); ++i) visitor.module(fmt::format("layers.{}", i), *layers_[i]);
-  if (final_norm_) visitor.module("final_norm", *final_norm_, "norm");
+  stack_.visit(visitor);
   visitor.module("head", head_, "head");
-}
-
-std::vector<moe::FfnBlock*> Transformer::ffn_blocks() {
-  std::vector<moe::FfnBlock*> blocks;
-  for (const std::unique_ptr<Block>& layer : layers_) blocks.push_back(&layer->ffn());
-  return blocks;
 }
 
 }  // namespace moelab

@@ -5,9 +5,8 @@
 
 #include "core/layers/embedding.hpp"
 #include "experiments/config/model_config.hpp"
-#include "experiments/models/block.hpp"
+#include "experiments/models/stack.hpp"
 
-#include <optional>
 #include <vector>
 
 namespace moelab {
@@ -28,18 +27,12 @@ class Transformer : public Module {
   };
   Output forward(const moe::TokenBatch& batch, const ForwardContext& context);
   void visit(Visitor& visitor) override;
-  std::vector<moe::FfnBlock*> ffn_blocks();
+  std::vector<moe::FfnBlock*> ffn_blocks() { return stack_.ffn_blocks(); }
 
  private:
-  Variable embedded(const moe::TokenBatch& batch, const ForwardContext& context);
-
-  TransformerShape shape_;
   Embedding embed_;
-  std::optional<Embedding> position_;  // learned positions
-  Variable sinusoids_;                 // (seq_len, d_model), or undefined
   double embedding_scale_ = 1;
-  std::vector<std::unique_ptr<Block>> layers_;
-  std::optional<Norm> final_norm_;
+  Stack stack_;
   Head head_;
 };
 

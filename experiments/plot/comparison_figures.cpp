@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -17,20 +18,21 @@ namespace {
 
 constexpr double kWidth = 340;
 
-Comparison comparison_of(const ResultsFile& file, const std::string& metric) {
+Comparison comparison_of(const ResultsFile& file, const std::string& metric, const std::optional<At>& at) {
   CompareOptions options;
   options.metric = metric;
+  options.at = at.value_or(At());
   options.efficiency = false;
   Comparison c = compare_files({&file, 1}, options);
   require(std::ranges::any_of(c.variants, [](const VariantResult& v) { return !v.seeds.empty(); }),
-          "[plot] no run of {} has ended with {}", file.path().string(), metric);
+          "[plot] no run of {} has ended with {} {}", file.path().string(), metric, c.at);
   return c;
 }
 
 }  // namespace
 
 Drawing bars_figure(const ResultsFile& file, const FigureOptions& options) {
-  const Comparison c = comparison_of(file, options.metric);
+  const Comparison c = comparison_of(file, options.metric, options.at);
   std::vector<double> extent;
   double label_width = 0;
   for (const VariantResult& v : c.variants) {
@@ -44,10 +46,8 @@ Drawing bars_figure(const ResultsFile& file, const FigureOptions& options) {
   constexpr double kRow = 22, kTop = 26;
   const double left = std::min(label_width + 16, 180.0);
   const double h = kRow * static_cast<double>(c.variants.size());
-  Drawing d{kWidth, kTop + h + 40, options.metric + " by variant", {}};
-  const Axis x = axis_for(fmt::format("{} {} (square: mean, bar: {:g} % interval, ticks: seeds)", c.metric,
-                                      c.at, 100 * c.confidence),
-                          extent);
+  Drawing d{kWidth, kTop + h + 47, options.metric + " by variant", {}};
+  const Axis x = axis_for(metric_label(c.metric) + " " + c.at, extent);
   const Box box{left, kTop, kWidth - left - 12, h};
   d.add(Text{{8, 13}, "variant (compute per token, relative)", kFontSize, Anchor::start, false, true});
   const auto px = [&](double value) { return box.x + box.w * (value - x.low) / (x.high - x.low); };
@@ -56,7 +56,11 @@ Drawing bars_figure(const ResultsFile& file, const FigureOptions& options) {
     d.add(Text{{px(t.value), box.y + h + 12}, t.text, kFontSize, Anchor::middle});
   }
   d.add(Line{{{box.x, box.y}, {box.x, box.y + h}, {box.x + box.w, box.y + h}}, kInk, 0.8});
-  d.add(Text{{kWidth - 12, box.y + h + 28}, x.label, kFontSize, Anchor::end});
+  d.add(Text{{kWidth - 12, box.y + h + 26}, x.label, kFontSize, Anchor::end});
+  d.add(Text{{kWidth - 12, box.y + h + 39},
+             fmt::format("square: mean, bar: {:g} % interval, ticks: seeds", 100 * c.confidence),
+             kFontSize - 1,
+             Anchor::end});
   for (std::size_t i = 0; i < c.variants.size(); ++i) {
     const VariantResult& v = c.variants[i];
     const double y = box.y + kRow * (static_cast<double>(i) + 0.5);
@@ -73,8 +77,19 @@ Drawing bars_figure(const ResultsFile& file, const FigureOptions& options) {
   return d;
 }
 
+Drawing isoflop_figure(const ResultsFile& file, const FigureOptions& options) {
+  FigureOptions equal = options;
+  if (!equal.at) {
+    const double flops = common_flops(file, options.metric);
+    require(std::isfinite(flops), "[plot] no run of {} has ended with {}", file.path().string(),
+            options.metric);
+    equal.at = At{At::Kind::flops, flops};
+  }
+  return bars_figure(file, equal);
+}
+
 Drawing scaling_figure(const ResultsFile& file, const FigureOptions& options) {
-  const Comparison c = comparison_of(file, options.metric);
+  const Comparison c = comparison_of(file, options.metric, options.at);
   constexpr double kPanel = 170, kGap = 50, kLeft = 54;
   Drawing d{kWidth, 0, options.metric + " against parameters", {}};
   std::vector<std::string> names;
@@ -95,17 +110,17 @@ Drawing scaling_figure(const ResultsFile& file, const FigureOptions& options) {
       if (std::isnan(v.mean) || !(v.*size > 0)) continue;
       sizes.push_back(v.*size);
       losses.push_back(v.mean);
-      for (const SeedValue& s : v.seeds) extent.push_back(s.value);
+      extent.insert(extent.end(), {v.mean, v.mean - v.standard_deviation, v.mean + v.standard_deviation});
     }
     require(!sizes.empty(), "[plot] no variant of {} has a loss and a size", file.path().string());
     const auto law = fit_power_law(sizes, losses, c.confidence);
     std::string title = "fewer than four sizes: no fit";
-    if (law) title = fmt::format("{:.3g} + {:.3g} C^-{:.3f}", law->c, law->a, law->alpha);
+    if (law) title = fmt::format("{:.3g} + {:.3g} C^-{:.2g}", law->c, law->a, law->alpha);
     if (law && !std::isnan(law->alpha_interval.low))
-      title += fmt::format(", exponent {:.3f} to {:.3f}", law->alpha_interval.low, law->alpha_interval.high);
+      title += fmt::format(", exponent {:.2g} to {:.2g}", law->alpha_interval.low, law->alpha_interval.high);
     if (law && std::isnan(law->alpha_interval.low)) title += ", too few points for an interval";
     const Axis x = axis_for(label, sizes, true);
-    Axes panel(d, {kLeft, top, w, kPanel - 20}, x, axis_for(c.metric, extent), title);
+    Axes panel(d, {kLeft, top, w, kPanel - 20}, x, axis_for(metric_label(c.metric), extent), title);
     if (law) {
       std::vector<double> curve_x, curve_y;
       for (int i = 0; i <= 60; ++i) {

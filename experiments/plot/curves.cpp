@@ -63,13 +63,6 @@ Curve merged(const std::string& label, const std::vector<Series>& seeds,
   return c;
 }
 
-std::string metric_label(const std::string& metric) {
-  if (metric == "eval/loss") return "held-out loss (nat)";
-  if (metric == "train/loss") return "training loss (nat)";
-  if (metric == "eval/bits_per_byte") return "held-out bits per byte";
-  return metric;
-}
-
 }  // namespace
 
 Drawing loss_figure(const ResultsFile& file, const FigureOptions& options) {

@@ -93,7 +93,7 @@ double text_width(const std::string& text, double size) {
   for (const char c : text) {
     if ((c & 0xc0) == 0x80) continue;  // inside of a UTF-8 sequence
     const bool narrow = std::string_view("iljtfr.,:;'|!()[] ").find(c) != std::string_view::npos;
-    const bool wide = std::string_view("mwMW%@").find(c) != std::string_view::npos;
+    const bool wide = std::string_view("mwMW%@<>=+~").find(c) != std::string_view::npos;
     width += narrow ? 0.32 : wide ? 0.86 : 0.58;
   }
   return width * size;

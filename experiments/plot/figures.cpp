@@ -19,6 +19,8 @@ const std::vector<FigureKind>& figure_kinds() {
       {"saturation", "share of the final choice of experts that was already made", saturation_figure},
       {"tokens", "sample text, coloured by the first expert of each token", tokens_figure},
       {"bars", "a metric by variant with intervals", bars_figure},
+      {"isoflop", "a metric by variant at equal training compute, the largest that all reach",
+       isoflop_figure},
       {"scaling", "loss against active and total parameters, with a fitted power law", scaling_figure},
   };
   return kinds;
@@ -30,6 +32,15 @@ Drawing make_figure(const ResultsFile& file, const std::string& kind, const Figu
   std::string known;
   for (const FigureKind& k : figure_kinds()) known += (known.empty() ? "" : ", ") + k.name;
   throw ConfigError(fmt::format("there is no figure '{}'; the kinds are {}", kind, known));
+}
+
+std::string metric_label(const std::string& metric) {
+  if (metric == "eval/loss") return "held-out loss (nat)";
+  if (metric.starts_with("eval/loss/")) return "held-out loss on " + metric.substr(10) + " (nat)";
+  if (metric == "train/loss") return "training loss (nat)";
+  if (metric == "eval/bits_per_byte") return "held-out bits per byte";
+  if (metric == "train/tokens_per_second") return "tokens per second";
+  return metric;
 }
 
 std::string run_with(const ResultsFile& file, const FigureOptions& options, const std::string& object) {

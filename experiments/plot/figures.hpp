@@ -1,6 +1,7 @@
 // The figures that `moelab plot` and the report make from a results file.
 #pragma once
 
+#include "experiments/compare/compare_files.hpp"
 #include "experiments/plot/drawing.hpp"
 #include "experiments/results/results_file.hpp"
 
@@ -14,6 +15,7 @@ struct FigureOptions {
   std::string metric = "eval/loss";   // of the curves, bars and the scaling figure
   std::string x = "tokens";           // of curves: tokens | flops | seconds | steps
   bool log_x = false, log_y = false;  // of curves
+  std::optional<At> at;               // of bars and the scaling figure; absent: the end
   std::string run;                    // of figures of one run; empty: the first that has what is shown
   std::optional<std::int64_t> layer;  // of the token figure; absent: the last
 };
@@ -23,7 +25,7 @@ struct FigureKind {
   std::string help;
   Drawing (*make)(const ResultsFile& file, const FigureOptions& options);
 };
-// loss, load, entropy, load_cv, coactivation, domains, saturation, tokens, bars, scaling.
+// loss, load, entropy, load_cv, coactivation, domains, saturation, tokens, bars, isoflop, scaling.
 const std::vector<FigureKind>& figure_kinds();
 
 // Throws ConfigError listing the kinds where there is none such, Error where the file has nothing to show.
@@ -39,7 +41,11 @@ Drawing coactivation_figure(const ResultsFile& file, const FigureOptions& option
 Drawing domains_figure(const ResultsFile& file, const FigureOptions& options);       // specialisation.cpp
 Drawing tokens_figure(const ResultsFile& file, const FigureOptions& options);        // specialisation.cpp
 Drawing bars_figure(const ResultsFile& file, const FigureOptions& options);          // comparison_figures.cpp
+Drawing isoflop_figure(const ResultsFile& file, const FigureOptions& options);       // comparison_figures.cpp
 Drawing scaling_figure(const ResultsFile& file, const FigureOptions& options);       // comparison_figures.cpp
+
+// Label of an axis, with its unit: "held-out loss (nat)".
+std::string metric_label(const std::string& metric);
 
 // The run that is asked for, or the first that has the object (a path below its group). Error where none has.
 std::string run_with(const ResultsFile& file, const FigureOptions& options, const std::string& object);

@@ -44,10 +44,15 @@ Drawing coactivation_figure(const ResultsFile& file, const FigureOptions& option
   const std::size_t rows = (layers.size() + columns - 1) / columns;
   const double side = columns == 1 ? 190 : 98;
   Drawing d{kWidth,
-            kTop + static_cast<double>(rows) * (side + kGap) + 4,
+            kTop + static_cast<double>(rows) * (side + kGap) - kGap + 30,
             "co-activation of the experts of " + run,
             {}};
-  d.add(Text{{kLeft, 13}, run + ": P(j also chosen | i chosen)", kFontSize, Anchor::start, false, true});
+  d.add(Text{{kLeft, 13},
+             run + ": P(j also chosen | i chosen), white: never chosen",
+             kFontSize,
+             Anchor::start,
+             false,
+             true});
   double largest = 1e-9;
   std::vector<std::vector<std::vector<double>>> share(layers.size());
   for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -148,7 +153,7 @@ Drawing tokens_figure(const ResultsFile& file, const FigureOptions& options) {
   require(chosen != layers.end(), "[plot] run {} has no mixture at layer {}", run,
           options.layer.value_or(-1));
   const auto layer = static_cast<std::size_t>(chosen - layers.begin());
-  constexpr double kLeft = 10, kRow = 24, kCell = 11;
+  constexpr double kLeft = 10, kRow = 26, kCell = 11;
   const auto per_row = static_cast<std::size_t>((kWidth - 2 * kLeft) / kCell);
   Drawing d{kWidth, 0, "first expert of each token of " + run, {}};
   d.add(Text{{kLeft, 13},
@@ -179,7 +184,7 @@ Drawing tokens_figure(const ResultsFile& file, const FigureOptions& options) {
         Colour colour = palette(static_cast<std::size_t>(expert));
         colour.opacity = 0.3;
         d.rectangle(x, y, w - 0.5, kRow - 3, colour);
-        d.add(Text{{x + w / 2, y + kRow - 5}, std::to_string(expert), 6, Anchor::middle});
+        d.add(Text{{x + w / 2, y + kRow - 5.5}, std::to_string(expert), 7.5, Anchor::middle});
       }
       d.add(Text{{x + w / 2, y + 11}, text, kFontSize, Anchor::middle});
       column += cells;

@@ -55,6 +55,7 @@ std::string figures_section(const ResultsFile& file, const std::string& metric) 
   options.x = "seconds";
   html += figure(file, "loss", options, metric + " over training time");
   html += figure(file, "bars", options, metric + " by variant");
+  html += figure(file, "isoflop", options, metric + " at equal training compute");
   html += figure(file, "load", options, "Load of each expert over training");
   html += figure(file, "load_cv", options, "Variation of the load");
   html += figure(file, "entropy", options, "Router entropy");

@@ -98,6 +98,9 @@ TextTable accounting_table(const hdf5::Reader& reader, const std::string& group)
   const auto totals = reader.read<double>(group + "/params_total");
   const auto active = reader.read<double>(group + "/params_active");
   const auto flops = reader.read<double>(group + "/flops_forward_per_token");
+  for (const std::size_t size : {kinds.size(), totals.size(), active.size(), flops.size()})
+    require(size == modules.size(), "[results] {} of {} has {} modules and {} values", group,
+            reader.path().string(), modules.size(), size);
   for (std::size_t i = 0; i < modules.size(); ++i)
     t.rows.push_back({modules[i], kinds[i], with_si_prefix(totals[i]), with_si_prefix(active[i]),
                       with_si_prefix(flops[i])});
@@ -133,10 +136,15 @@ std::vector<LayerHealth> routing_health(const ResultsFile& file, const std::stri
   if (!reader.has(group + "layer")) return layers;
   const auto index = reader.read<std::int64_t>(group + "layer");
   const auto experts = reader.read<std::int64_t>(group + "num_experts");
+  require(experts.size() == index.size(), "[results] {} of {} has {} layers and {} numbers of experts", group,
+          file.path().string(), index.size(), experts.size());
   for (std::size_t l = 0; l < index.size(); ++l) layers.push_back({index[l], experts[l]});
   const auto last = [&](const char* name, double LayerHealth::*member) {
     if (!reader.has(group + name)) return;
     const auto values = reader.read<double>(group + name);  // (step, layer)
+    require(values.size() >= layers.size() && values.size() % layers.size() == 0,
+            "[results] {} of {} is no table over {} layers", group + name, file.path().string(),
+            layers.size());
     for (std::size_t l = 0; l < layers.size(); ++l)
       layers[l].*member = values[values.size() - layers.size() + l];
   };

@@ -57,6 +57,9 @@ void add_layers(const ResultsFile& file, const std::string& run, std::vector<Nam
   for (const RoutingScalar& s : routing_scalars()) {
     if (!reader.has(path + s.name)) continue;
     const auto values = reader.read<double>(path + s.name);  // (step, layer)
+    require(values.size() == step.size() * layers.size() && tokens.size() == step.size(),
+            "[export] {} of {} is no table of {} steps and {} layers", path + s.name, file.path().string(),
+            step.size(), layers.size());
     for (std::size_t l = 0; l < layers.size(); ++l) {
       Series series{step, tokens, std::vector<double>(step.size(), kNotMeasured), {}};
       for (std::size_t i = 0; i < step.size(); ++i) series.value.push_back(values[i * layers.size() + l]);

@@ -30,10 +30,11 @@ constexpr std::array<std::pair<std::string_view, double TrainRecord::*>, 7> kTra
     {"train/tokens_per_second", &TrainRecord::tokens_per_second},
     {"train/active_compute_ratio", &TrainRecord::active_compute_ratio},
 }};
-constexpr std::array<std::pair<std::string_view, double EvalRecord::*>, 3> kEvalScalars = {{
+constexpr std::array<std::pair<std::string_view, double EvalRecord::*>, 4> kEvalScalars = {{
     {"time", &EvalRecord::time},
     {"eval/loss", &EvalRecord::loss},
     {"eval/bits_per_byte", &EvalRecord::bits_per_byte},
+    {"eval/accuracy", &EvalRecord::accuracy},
 }};
 constexpr std::string_view kAuxiliary = "train/aux_";
 constexpr std::string_view kDomain = "eval/loss/";

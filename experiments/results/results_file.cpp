@@ -88,7 +88,7 @@ ExperimentInfo read_experiment(const hdf5::Reader& reader) {
   e.baseline = text_attribute(reader, "experiment", "baseline");
   e.metric = text_attribute(reader, "experiment", "metric");
   if (const auto confidence = reader.attribute("experiment", "confidence"))
-    e.confidence = std::get<double>(*confidence);
+    if (const double* value = std::get_if<double>(&*confidence)) e.confidence = *value;
   e.description = reader.text("experiment/description");
   e.config_source = reader.text("experiment/config_source");
   if (reader.has("experiment/overrides")) e.overrides = reader.read<std::string>("experiment/overrides");
@@ -145,7 +145,7 @@ void write_results_file(const std::filesystem::path& path, const ExperimentInfo&
   hdf5::write_file(path, root);
 }
 
-ResultsFile::ResultsFile(const std::filesystem::path& path) : reader_(path) {
+ResultsFile::ResultsFile(const std::filesystem::path& path) : reader_(hdf5::require_sealed(path)) {
   const std::string format = text_attribute(reader_, "", "format");
   require(format == kFormat, "[results] {} is no file of results: its format is '{}' instead of '{}'",
           path.string(), format, kFormat);
@@ -182,8 +182,14 @@ std::optional<Series> ResultsFile::series(const std::string& run, const std::str
   s.time = reader_.has(group + "time") ? reader_.read<double>(group + "time")
                                        : std::vector<double>(s.step.size(), kNotMeasured);
   s.value = reader_.read<double>(group + dataset);
+  require(s.tokens.size() == s.step.size() && s.time.size() == s.step.size(),
+          "[results] {} of {} has {} steps, {} tokens and {} times", group, path().string(), s.step.size(),
+          s.tokens.size(), s.time.size());
   if (!domain.empty()) {
     const auto domains = reader_.read<std::string>(group + "domain");
+    require(s.value.size() == s.step.size() * domains.size(),
+            "[results] {} of {} is no table of {} steps and {} domains", group + dataset, path().string(),
+            s.step.size(), domains.size());
     const auto it = std::ranges::find(domains, domain);
     if (it == domains.end()) return std::nullopt;
     std::vector<double> one;

@@ -78,6 +78,7 @@ struct EvalRecord {
   double time = kNotMeasured;
   double loss = kNotMeasured;           // nat a token
   double bits_per_byte = kNotMeasured;  // text only
+  double accuracy = kNotMeasured;       // classification only
   std::vector<double> loss_by_domain;   // as many as RunInfo::domains, or empty
 };
 

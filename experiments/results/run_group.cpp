@@ -52,6 +52,8 @@ void add_eval(hdf5::Group& run, const std::vector<EvalRecord>& records,
            {"nat", "mean task loss per target, held-out data"});
   g.series("bits_per_byte", "step", column(records, &EvalRecord::bits_per_byte),
            {"bit", "held-out loss per byte of text"});
+  g.series("accuracy", "step", column(records, &EvalRecord::accuracy),
+           {"1", "share of the held-out sequences whose class is right"});
   if (domains.empty()) return;
   std::vector<double> values;
   for (const EvalRecord& r : records)

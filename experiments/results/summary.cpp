@@ -1,6 +1,7 @@
 #include "experiments/results/summary.hpp"
 
 #include "core/error.hpp"
+#include "experiments/results/run_store.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -131,10 +132,21 @@ std::vector<RunSummary> read_summaries(const hdf5::Reader& reader) {
   const auto points = reader.read<std::string>("summary/sweep_point");
   const auto seeds = reader.read<std::int64_t>("summary/seed");
   const auto status = reader.read<std::uint8_t>("summary/status");
+  const auto require_as_long = [&](const char* name, std::size_t size) {
+    require(size == runs.size(), "[results] {} has {} runs and {} values of {}", reader.path().string(),
+            runs.size(), size, name);
+  };
+  require_as_long("variant", variants.size());
+  require_as_long("sweep_point", points.size());
+  require_as_long("seed", seeds.size());
+  require_as_long("status", status.size());
   summaries.resize(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     require(status[i] < run_status_names().size(), "[results] run {} of {} has the unknown status {}",
             runs[i], reader.path().string(), status[i]);
+    // It becomes the name of files and folders.
+    require(!runs[i].empty() && runs[i] == sanitised_name(runs[i]),
+            "[results] {} has a run '{}', which is no name of a run", reader.path().string(), runs[i]);
     summaries[i].run = runs[i];
     summaries[i].variant = variants[i];
     summaries[i].sweep_point = points[i];
@@ -144,6 +156,7 @@ std::vector<RunSummary> read_summaries(const hdf5::Reader& reader) {
   for (const SummaryField& f : summary_fields()) {
     if (!reader.has(std::string("summary/") + f.name)) continue;
     const auto values = reader.read<double>(std::string("summary/") + f.name);
+    require_as_long(f.name, values.size());
     for (std::size_t i = 0; i < runs.size(); ++i) summaries[i].*f.member = values[i];
   }
   return summaries;

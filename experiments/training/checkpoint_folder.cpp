@@ -1,5 +1,7 @@
 #include "experiments/training/checkpoint_folder.hpp"
 
+#include "core/error.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <functional>
@@ -44,6 +46,17 @@ void CheckpointFolder::prune(Index keep, std::optional<std::int64_t> best) const
   for (std::size_t i = static_cast<std::size_t>(keep); i < found.size(); ++i) {
     if (found[i] != best) std::filesystem::remove(path_of(found[i]));
   }
+}
+
+std::filesystem::path checkpoint_at(const std::filesystem::path& path) {
+  require(std::filesystem::exists(path), "there is no file {}", path.string());
+  if (!std::filesystem::is_directory(path)) return path;
+  for (const std::filesystem::path& folder : {path, path / "checkpoints"}) {
+    const CheckpointFolder checkpoints(folder);
+    const std::vector<std::int64_t> steps = checkpoints.steps();
+    if (!steps.empty()) return checkpoints.path_of(steps.front());
+  }
+  fail("the folder {} has no checkpoint (step_<n>.h5)", path.string());
 }
 
 std::optional<std::int64_t> best_evaluated_step(const std::vector<EvalRecord>& evaluations,

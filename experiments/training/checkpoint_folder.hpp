@@ -26,6 +26,10 @@ class CheckpointFolder {
   std::filesystem::path folder_;
 };
 
+// The file itself; of a folder of checkpoints, or of a run that has one, the newest checkpoint. Error where
+// there is none.
+std::filesystem::path checkpoint_at(const std::filesystem::path& path);
+
 // Of the steps, the one with the lowest evaluation loss; nothing where none was evaluated.
 std::optional<std::int64_t> best_evaluated_step(const std::vector<EvalRecord>& evaluations,
                                                 const std::vector<std::int64_t>& steps);

@@ -28,6 +28,7 @@ Evaluation evaluate(Model& model, const Dataset& data, const EvaluationPlan& pla
   std::vector<std::int64_t> counts(num_domains, 0);
   std::int64_t target_bytes = 0;
   std::int64_t num_targets = 0;
+  std::int64_t num_classified = 0, num_correct = 0;
   for (std::int64_t first = 0; first < num_sequences; first += plan.batch_sequences) {
     const Index count = std::min<Index>(plan.batch_sequences, num_sequences - first);
     const Batch batch = data.eval_batch(first, count);
@@ -45,6 +46,8 @@ Evaluation evaluate(Model& model, const Dataset& data, const EvaluationPlan& pla
       target_bytes += data.token_bytes(id);
       ++num_targets;
     }
+    num_classified += static_cast<std::int64_t>(output.correct.size());
+    num_correct += std::count(output.correct.begin(), output.correct.end(), 1);
     if (observer) observer(batch, output);
   }
 
@@ -59,6 +62,9 @@ Evaluation evaluate(Model& model, const Dataset& data, const EvaluationPlan& pla
   require(result.num_counted > 0, "[evaluate] no target of {} sequences counts", num_sequences);
   if (num_targets > 0) {
     result.bytes_per_token = static_cast<double>(target_bytes) / static_cast<double>(num_targets);
+  }
+  if (num_classified > 0) {
+    result.accuracy = static_cast<double>(num_correct) / static_cast<double>(num_classified);
   }
   result.loss = sum / static_cast<double>(result.num_counted);
   return result;

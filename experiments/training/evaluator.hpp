@@ -4,6 +4,7 @@
 #include "core/context.hpp"
 #include "experiments/data/dataset.hpp"
 #include "experiments/models/model.hpp"
+#include "experiments/results/run_data.hpp"
 
 #include <functional>
 #include <optional>
@@ -20,6 +21,7 @@ struct Evaluation {
   double loss = 0;  // mean over counted targets
   std::int64_t num_counted = 0;
   double bytes_per_token = 1;          // of the targets; see Dataset::token_bytes
+  double accuracy = kNotMeasured;      // share of the sequences whose class is right; classification only
   std::vector<double> loss_by_domain;  // NaN for a domain that no counted target belongs to
 };
 

@@ -196,6 +196,7 @@ RoutingSamples RoutingMonitor::samples(Index num_tokens) const {
       num_slots = std::max(num_slots, record.choice_offsets[t + 1] - record.choice_offsets[t]);
     }
   }
+  if (num_slots == 0) return samples;  // routers that mix tokens choose nothing
   samples.num_samples = num_samples;
   samples.num_positions = num_positions;
   samples.num_slots = num_slots;

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -76,12 +77,18 @@ RunStore open_store(const Experiment& experiment, const RunOptions& options) {
   return store;
 }
 
-// Whether a run ended well: its snapshot says so.
-bool is_done(const std::filesystem::path& folder) {
+// Whether a run ended well: its snapshot says so. One that cannot be read is told of, and the run goes on
+// from its checkpoint and its journal.
+bool is_done(const std::filesystem::path& folder, const std::function<void(const std::string&)>& note) {
   const std::filesystem::path snapshot = folder / "run.h5";
   if (!std::filesystem::exists(snapshot)) return false;
-  const ResultsFile file(snapshot);
-  return file.runs().size() == 1 && file.runs().front().status == RunStatus::done;
+  try {
+    const ResultsFile file(snapshot);
+    return file.runs().size() == 1 && file.runs().front().status == RunStatus::done;
+  } catch (const Error& error) {
+    note(fmt::format("passed over: {}", error.what()));
+    return false;
+  }
 }
 
 // Runs by themselves; a trunk with its branches after it.
@@ -171,7 +178,11 @@ class Execution {
     const std::filesystem::path folder = store_.run_folder(run.name);
     const bool was_started = std::filesystem::exists(folder);
     if (!was_started) store_.create_run(run.name, run.resolved_yaml);
-    if (was_started && is_done(folder)) {
+    const auto note = [&](const std::string& text) {
+      const std::lock_guard lock(mutex_);
+      progress_.note(text);
+    };
+    if (was_started && is_done(folder, note)) {
       const std::lock_guard lock(mutex_);
       time_left_.skip(i);
       end(i);

@@ -5,6 +5,7 @@
 #include "experiments/accounting/accounting.hpp"
 #include "experiments/config/difference.hpp"
 #include "experiments/models/make_model.hpp"
+#include "experiments/models/upcycle.hpp"
 #include "experiments/training/checkpoint_folder.hpp"
 #include "experiments/training/resources.hpp"
 
@@ -123,12 +124,20 @@ void say_what_is_unusual(const Run& run, Model& model, const std::function<void(
   }
 }
 
-RunResult train_run(const Run& run, const RunSetup& setup, Model& model, Recorder& recorder,
-                    const std::optional<CheckpointReader>& checkpoint, std::int64_t& steps) {
+RunResult train_run(const Run& run, const RunSetup& setup, const TrainerHooks& hooks, Model& model,
+                    Recorder& recorder, const std::optional<CheckpointReader>& checkpoint,
+                    std::int64_t& steps) {
   RunResult result;
   try {
-    Trainer trainer(run, model, setup.data, recorder, setup.hooks);
-    if (checkpoint) trainer.restore(*checkpoint);
+    Trainer trainer(run, model, setup.data, recorder, hooks);
+    if (checkpoint) {
+      trainer.restore(*checkpoint);
+    } else if (const std::optional<InitConfig>& init = run.config.model.init) {
+      for (const std::string& line : upcycle(model, run.config.model, CheckpointReader(init->upcycle),
+                                             init->noise, static_cast<std::uint64_t>(run.seed))) {
+        hooks.note(line);
+      }
+    }
     try {
       result.status = trainer.train();
       if (result.status == RunStatus::interrupted) {
@@ -163,7 +172,9 @@ RunResult run_one(const Run& run, const RunSetup& setup) {
   say_what_is_unusual(run, *model, note);
   log->info("{} starts at step {} of {}", run.name, first_step, run.config.train.num_steps());
   std::int64_t steps = first_step;
-  const RunResult result = train_run(run, setup, *model, recorder, checkpoint, steps);
+  TrainerHooks hooks = setup.hooks;
+  hooks.note = note;
+  const RunResult result = train_run(run, setup, hooks, *model, recorder, checkpoint, steps);
   log->info("{} {} at step {}{}{}", run.name, to_string(result.status), steps,
             result.reason.empty() ? "" : ": ", result.reason);
 

@@ -14,6 +14,9 @@ namespace moelab {
 
 namespace {
 
+// More would train nothing and hide it.
+constexpr int kMaxSkippedInARow = 10;
+
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
@@ -156,20 +159,42 @@ void Trainer::count_step(const std::vector<Batch>& batches) {
   }
 }
 
+double Trainer::gradient_norm() {
+  const std::optional<double>& limit = run_.config.train.grad_clip;
+  try {
+    return limit ? clip_grad_norm(store_, *limit) : grad_norm(store_);
+  } catch (const NonFiniteError& e) {
+    throw NonFiniteError(fmt::format("step {}: {}", step_ + 1, e.what()));
+  }
+}
+
+// Its tokens count as seen; weights, moments and what routers keep stay as they are.
+void Trainer::skip_step(const std::string& why) {
+  if (++skipped_in_a_row_ > kMaxSkippedInARow)
+    throw NonFiniteError(fmt::format("{}; {} steps before it were skipped", why, kMaxSkippedInARow));
+  hooks_.note("skipped: " + why);
+  ++step_;
+}
+
 void Trainer::take_step() {
   const TrainConfig& config = run_.config.train;
   const auto start = Clock::now();
   const std::vector<Batch> batches = next_batches();
   store_.zero_grads();
   count_step(batches);
-  const StepResult result = forward_backward(model_, batches, context());
-  const double lr = config.optimizer.lr * schedule_.factor(tokens());
+  StepResult result;
   double norm = 0;
   try {
-    norm = config.grad_clip ? clip_grad_norm(store_, *config.grad_clip) : grad_norm(store_);
+    result = forward_backward(model_, batches, context());
+    norm = gradient_norm();
   } catch (const NonFiniteError& e) {
-    throw NonFiniteError(fmt::format("step {}: {}", step_ + 1, e.what()));
+    if (config.non_finite == "stop") throw;
+    skip_step(e.what());
+    train_seconds_ += seconds_since(start);
+    return;
   }
+  skipped_in_a_row_ = 0;
+  const double lr = config.optimizer.lr * schedule_.factor(tokens());
   optimizer_->step(lr);
   for (std::size_t l = 0; l < blocks_.size(); ++l) {
     blocks_[l]->after_step(expert_tokens(result.routing[l]), num_tokens(result.routing[l]));
@@ -236,6 +261,7 @@ void Trainer::evaluate_now(bool is_final) {
   if (data_.vocab_size() > 0) {
     record.bits_per_byte = evaluation.loss / std::numbers::ln2 / evaluation.bytes_per_token;
   }
+  record.accuracy = evaluation.accuracy;
   record.loss_by_domain = evaluation.loss_by_domain;
   if (!is_recorded) recorder_.record_eval(record);
   if (is_final) {

@@ -35,6 +35,8 @@ struct TrainerHooks {
   std::function<bool()> stop_requested = [] { return false; };
   // `important`: an evaluation was made or the run ended.
   std::function<void(const TrainerStatus&, bool important)> report = [](const TrainerStatus&, bool) {};
+  // Something unusual, for the log and for people.
+  std::function<void(const std::string&)> note = [](const std::string&) {};
 };
 
 class Trainer {
@@ -60,6 +62,8 @@ class Trainer {
   std::vector<Batch> next_batches() const;
   void count_step(const std::vector<Batch>& batches);
   void take_step();
+  double gradient_norm();  // clips
+  void skip_step(const std::string& why);
   void log_step(const struct StepResult& result, double lr, double norm, double seconds);
   void evaluate_now(bool is_final);
   CheckpointFolder save_checkpoint_in(const char* name);
@@ -80,6 +84,7 @@ class Trainer {
   std::int64_t num_steps_ = 0;
   std::int64_t step_ = 0;     // optimizer steps taken
   double train_seconds_ = 0;  // evaluations left out
+  int skipped_in_a_row_ = 0;
   TrainerStatus status_;
 };
 

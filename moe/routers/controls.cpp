@@ -32,7 +32,8 @@ void draw_distinct(Index num_experts, Index k, std::int32_t* experts, const Draw
 
 class ControlRouter : public Router {
  public:
-  ControlRouter(Index top_k, const RouterShape& shape) : top_k_(top_k), shape_(shape) {}
+  ControlRouter(const ControlOptions& options, const RouterShape& shape)
+      : top_k_(options.top_k), scale_(options.scale), shape_(shape) {}
   void visit(Visitor& /*visitor*/) override {}
 
  protected:
@@ -42,11 +43,12 @@ class ControlRouter : public Router {
       choose(t, experts);
       std::sort(experts, experts + top_k_);  // all weights are equal: lowest expert first
     });
-    routing.weights = uniform_weights(routing.choices, 1.0 / static_cast<double>(top_k_));
+    routing.weights = uniform_weights(routing.choices, scale_ / static_cast<double>(top_k_));
     return routing;
   }
 
   Index top_k_;
+  double scale_;
   RouterShape shape_;
 };
 
@@ -96,18 +98,19 @@ class RoundRobinRouter final : public ControlRouter {
 
 void ControlOptions::fields(FieldVisitor& v) {
   v("top_k", top_k, {.help = "Experts a token is sent to", .min = 1, .required = true});
+  v("scale", scale, {.help = "Factor on the weights, which are 1/k", .min = 0, .min_exclusive = true});
 }
 
 void ControlOptions::check(FieldVisitor& v, Index num_experts) const { check_top_k(v, top_k, num_experts); }
 
 std::unique_ptr<Router> HashOptions::make(const RouterShape& shape) const {
-  return std::make_unique<HashRouter>(top_k, shape);
+  return std::make_unique<HashRouter>(*this, shape);
 }
 std::unique_ptr<Router> RandomOptions::make(const RouterShape& shape) const {
-  return std::make_unique<RandomRouter>(top_k, shape);
+  return std::make_unique<RandomRouter>(*this, shape);
 }
 std::unique_ptr<Router> RoundRobinOptions::make(const RouterShape& shape) const {
-  return std::make_unique<RoundRobinRouter>(top_k, shape);
+  return std::make_unique<RoundRobinRouter>(*this, shape);
 }
 
 }  // namespace moelab::moe

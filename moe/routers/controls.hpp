@@ -1,18 +1,23 @@
-// Routers without parameters: controls that tell what learned routing is worth. All weights are 1/k.
+// Routers without parameters: controls that tell what learned routing is worth. All weights are scale / k:
+// they sum to `scale`, as those of top_k with `normalize` do, so that a control differs in the choice alone.
 #pragma once
 
 #include "moe/router.hpp"
 
 namespace moelab::moe {
 
-// What they share: `top_k` is the only field.
 class ControlOptions : public RouterOptions {
  public:
   Index top_k = 0;
+  double scale = 1;
   void fields(FieldVisitor& v) override;
   void check(FieldVisitor& v, Index num_experts) const override;
   RouterTraits traits(Index /*num_experts*/) const override {
-    return {.choices_per_token = top_k, .has_logits = false, .has_scores = false};
+    return {.choices_per_token = top_k,
+            .has_logits = false,
+            .has_scores = false,
+            .scale = scale,
+            .normalized = true};
   }
   void multiply_top_k(Index factor) override { top_k *= factor; }
 };

@@ -76,7 +76,7 @@ std::unique_ptr<Router> SinkhornOptions::make(const RouterShape& shape) const {
 }
 
 RouterTraits SinkhornOptions::traits(Index /*num_experts*/) const {
-  return {.choices_per_token = top_k, .scale = scores.scale, .causal = false};
+  return {.choices_per_token = top_k, .scale = scores.scale, .normalized = scores.normalize, .causal = false};
 }
 
 }  // namespace moelab::moe

@@ -42,7 +42,7 @@ std::unique_ptr<Router> TopKOptions::make(const RouterShape& shape) const {
 }
 
 RouterTraits TopKOptions::traits(Index /*num_experts*/) const {
-  return {.choices_per_token = choice.top_k, .scale = scores.scale};
+  return {.choices_per_token = choice.top_k, .scale = scores.scale, .normalized = scores.normalize};
 }
 
 std::unique_ptr<Router> FrozenOptions::make(const RouterShape& shape) const {

@@ -64,7 +64,10 @@ std::unique_ptr<Router> TopPOptions::make(const RouterShape& shape) const {
 }
 
 RouterTraits TopPOptions::traits(Index num_experts) const {
-  return {.choices_per_token = max_k.value_or(num_experts), .fixed_top_k = false, .scale = scores.scale};
+  return {.choices_per_token = max_k.value_or(num_experts),
+          .fixed_top_k = false,
+          .scale = scores.scale,
+          .normalized = scores.normalize};
 }
 
 void TopPOptions::multiply_top_k(Index factor) {

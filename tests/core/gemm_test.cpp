@@ -322,6 +322,23 @@ TEST_CASE("products refuse shapes that do not fit", "[gemm]") {
   CHECK_THROWS_AS(gemm::PackedWeight({&weights.first, &other}), Error);
 }
 
+TEST_CASE("a product is not written over one of its factors", "[gemm]") {
+  Matrix c{{1.0F, 2.0F}, {3.0F, 4.0F}};
+  const Matrix swap{{0.0F, 1.0F}, {1.0F, 0.0F}};
+  CHECK_THROWS_WITH(gemm::backward_input(c, swap, c, Precision::float32), Contains("lies over a factor"));
+  CHECK_THROWS_AS(gemm::forward(swap, c, c, Precision::float32), Error);
+  CHECK_THROWS_AS(gemm::backward_weight(c, swap, c, Precision::float32), Error);
+  CHECK(c == Matrix{{1.0F, 2.0F}, {3.0F, 4.0F}});
+  Matrix product(2, 2);
+  gemm::backward_input(c, swap, product, Precision::float32);
+  CHECK(product == Matrix{{2.0F, 1.0F}, {4.0F, 3.0F}});
+  // Blocks of one matrix that do not touch are fine.
+  Matrix both(4, 2);
+  both.topRows(2) = c;
+  gemm::backward_input(both.topRows(2), swap, both.bottomRows(2), Precision::float32);
+  CHECK(both.bottomRows(2) == product);
+}
+
 // Run a second time with the instruction set limited through ONEDNN_MAX_CPU_ISA, which changes what is
 // chosen.
 TEST_CASE("the backend says what runs", "[gemm]") {

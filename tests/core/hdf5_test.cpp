@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -230,6 +232,47 @@ TEST_CASE("hdf5 a disk that is full at any size leaves the old file and an error
   REQUIRE(exit_status_with_file_limit(needed - 1, write_larger) == 1);
   REQUIRE(exit_status_with_file_limit(needed, write_larger) == 0);
   CHECK(hdf5::Reader(path).shape("runs/dense-s0/loss") == std::vector<std::size_t>{4000});
+}
+
+TEST_CASE("hdf5 a file that is not whole is found out without the library", "[hdf5]") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.h5";
+  hdf5::write_file(path, example(3));
+  CHECK(hdf5::require_sealed(path) == path);
+  std::ifstream in(path, std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(in)), {});
+  for (std::size_t at = 0; at < good.size(); at += at < 64 || at + 64 > good.size() ? 1 : 997) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 4);
+    std::ofstream(path, std::ios::binary) << bad;
+    REQUIRE_THROWS_WITH(hdf5::require_sealed(path), Contains("a.h5 is "));
+    std::ofstream(path, std::ios::binary) << good.substr(0, at);
+    REQUIRE_THROWS_WITH(hdf5::require_sealed(path), Contains("a.h5 is cut"));
+  }
+  REQUIRE_THROWS_WITH(hdf5::require_sealed(folder.path()), Contains("is no file"));
+  REQUIRE_THROWS_WITH(hdf5::require_sealed(folder.path() / "none.h5"), Contains("there is no file"));
+}
+
+TEST_CASE("hdf5 a file that is locked is told of with what helps, and does not stop a writer", "[hdf5]") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.h5";
+  hdf5::write_file(path, example(3));
+  const int other = open(path.c_str(), O_RDONLY);  // as another program that writes it
+  REQUIRE(flock(other, LOCK_EX | LOCK_NB) == 0);
+  REQUIRE_THROWS_WITH(hdf5::Reader(path),
+                      Contains("a.h5") && Contains("errno = 11") && Contains("HDF5_USE_FILE_LOCKING=FALSE"));
+  hdf5::write_file(path, example(4));  // a new file under the old name
+  CHECK(hdf5::Reader(path).shape("runs/dense-s0/loss") == std::vector<std::size_t>{4});
+  close(other);
+}
+
+TEST_CASE("hdf5 a file that is written again and again does not grow", "[hdf5]") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.h5";
+  hdf5::write_file(path, example(100));
+  const auto size = std::filesystem::file_size(path);
+  for (int i = 0; i < 10; ++i) hdf5::write_file(path, hdf5::Reader(path).group());
+  CHECK(std::filesystem::file_size(path) < size + size / 20);
 }
 
 ino_t inode(const std::filesystem::path& path) {

@@ -105,6 +105,16 @@ TEST_CASE("the thread count is the one that is granted", "[parallel]") {
   CHECK_THROWS_AS(parallel::for_blocks(3, 0, [](Index, Index) {}), Error);
 }
 
+TEST_CASE("Eigen runs no threads of its own", "[parallel]") {
+#ifndef EIGEN_DONT_PARALLELIZE
+  FAIL("EIGEN_DONT_PARALLELIZE is not set");
+#endif
+#ifdef EIGEN_HAS_OPENMP
+  FAIL("Eigen is built with OpenMP");
+#endif
+  CHECK(Eigen::nbThreads() == 1);
+}
+
 TEST_CASE("every thread takes denormals for zero", "[parallel]") {
   const DefaultThreads restore;
   for (const int threads : kThreadCounts) {

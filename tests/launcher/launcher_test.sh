@@ -160,6 +160,14 @@ check "tests build everything" lacks "$(calls)" "--target"
 check "tests get the arguments" contains "$(calls)" "ctest --test-dir $project/build/release --output-on-failure --no-tests=error"
 check "tests get the arguments at the end" contains "$(calls)" "-L unit"
 check "the tests' summary closes the output" test "$out" = "100% tests passed"
+check "a package that cannot be had is told of" contains "$err" "there is no package chromium here"
+check "and not asked for" lacks "$(calls)" "apt-get"
+
+start
+stand_in apt-cache <<<'true'
+FAIL_APT=1 moelab test
+check "packages of single tests are installed where there are any" contains "$(calls)" "apt-get install -y --no-install-recommends chromium"
+check "tests run without them where that fails" test "$out" = "100% tests passed"
 
 start
 moelab version

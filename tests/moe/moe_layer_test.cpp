@@ -297,13 +297,19 @@ TEST_CASE("parameters, their names and the planned and measured share of the com
   CHECK(record.full_flops == 10 * planned.full_flops);
 }
 
-TEST_CASE("FLOPs of a token count the chosen experts and the router", "[moe][layer][cost]") {
-  // SwiGLU, d = 8, d_ff = 16, 2 of 4 experts: 2 * (2 * 384 + 4 * 8); all four experts would make 3136.
+TEST_CASE("FLOPs of a token count the two chosen experts of four, 1600, not all of them, 3136",
+          "[moe][layer][cost]") {
+  // SwiGLU, d = 8, d_ff = 16: 2 * (2 * 384 + 4 * 8) with the router; all four experts would make
+  // 2 * (4 * 384 + 4 * 8). Training is three times the forward pass: 4800.
   const test::Ffn ffn(
       "kind: moe\nexperts: {kind: ffn, count: 4, activation: swiglu, d_ff: 16}\nrouter: {kind: top_k, top_k: "
       "2}\n",
       8);
   CHECK(flops_per_row(*ffn.block) == 1600);
+  const RoutingRecord record = *ffn.forward(test::random_matrix(7, 8, 16)).routing;
+  const double router = 2 * 4 * 8;
+  CHECK(record.active_flops + 7 * router == 7 * 1600);
+  CHECK(record.full_flops + 7 * router == 7 * 3136);
 }
 
 TEST_CASE("where experts choose tokens, their share depends on the length of a sequence",

@@ -287,6 +287,37 @@ TEST_CASE("round robin takes the experts in turn", "[moe][router]") {
   CHECK_THAT(r.weights.value()(0, 0), WithinAbs(1.0 / 3, 1e-15));
 }
 
+TEST_CASE("the weights of a control sum to its scale, as those of top_k do, after drops too",
+          "[moe][router]") {
+  const Matrix x = test::random_matrix(12, 4, 9);
+  const Ids ids{5, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8};
+  TokenBatch batch = test::batch_of(12);
+  batch.ids = ids;
+  for (const char* kind : {"top_k", "frozen", "hash", "random", "round_robin"}) {
+    INFO(kind);
+    const std::string router = fmt::format("kind: {}, top_k: 2, scale: 2.5", kind);
+    const test::Ffn ffn(block(4, router), 4);
+    const Routing r = route(ffn, x, batch, test::training_context());
+    const ConstMatrixView w = r.weights.value();
+    for (Index t = 0; t < 12; ++t) CHECK_THAT(w(2 * t, 0) + w(2 * t + 1, 0), WithinAbs(2.5, 1e-12));
+    if (std::string(kind) != "top_k" && std::string(kind) != "frozen") CHECK(w.minCoeff() == 1.25);
+
+    // Renormalised after a drop, what is left of a token weighs 2.5 again.
+    const test::Ffn tight(block(4, router) + "capacity: {factor: 0.5, renormalize: true}\n", 4);
+    const FfnOutput out = tight.block->forward(Variable(x), batch, test::training_context());
+    Index dropped = 0;
+    for (Index t = 0; t < 12; ++t) {
+      double sum = 0;
+      for (std::size_t c = 2 * static_cast<std::size_t>(t); c < 2 * static_cast<std::size_t>(t) + 2; ++c) {
+        sum += out.routing->combine_of[c];
+        dropped += out.routing->kept[c] == 0 ? 1 : 0;
+      }
+      CHECK((sum == 0 || std::abs(sum - 2.5) < 1e-12));
+    }
+    CHECK(dropped >= 12);  // 24 choices, 4 experts of 3 rows
+  }
+}
+
 TEST_CASE("a frozen router has no gradient and the others have one", "[moe][router]") {
   for (const char* kind : {"top_k", "frozen"}) {
     const test::Ffn ffn(block(4, fmt::format("kind: {}, top_k: 2", kind)), 3);

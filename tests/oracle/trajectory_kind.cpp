@@ -131,6 +131,7 @@ void run_train_trajectory(const Case& c, Comparison& out) {
   }
   for (const auto& [name, values] : series) out.output(name, std::span<const double>(values));
   for (const NamedParameter& p : store.parameters()) out.output("final." + p.path, p.parameter->value());
+  for (const NamedState& s : states(*model)) out.output("final." + s.path, *s.state);
 }
 
 }  // namespace

@@ -22,4 +22,14 @@ forbid 'TBB outside of core/parallel:' '(oneapi/)?tbb/' 'core moe experiments' c
 forbid 'yaml-cpp outside of core/yaml:' 'yaml-cpp' 'core moe experiments' core/yaml
 forbid 'HDF5 outside of core/hdf5:' 'hdf5(_hl)?\.h' 'core moe experiments' core/hdf5
 forbid 'oneDNN outside of core/gemm:' '(oneapi/)?dnnl' 'core moe experiments' core/gemm
+# Sizes and alignments of fixed-size Eigen types depend on the instruction set; the library's headers hold none.
+forbid_text() {
+  local found
+  found=$(grep -rnE --include='*.hpp' "$2" core moe experiments || true)
+  [[ -z $found ]] && return
+  printf '%s\n%s\n' "$1" "$found"
+  failures=$((failures + 1))
+}
+forbid_text 'fixed-size Eigen types in a header:' \
+  'Eigen::((Vector|RowVector|Matrix|Array|Quaternion)[1-4]?[ifd]|(Matrix|Array)<[^>]*, *[0-9])'
 exit $((failures > 0))

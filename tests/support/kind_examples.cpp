@@ -57,12 +57,12 @@ const std::map<std::string, std::vector<std::string>>& router_examples() {
       {"sinkhorn",
        {layer("kind: sinkhorn, top_k: 1, score: sigmoid, normalize: false"),
         layer("kind: sinkhorn, top_k: 2")}},
-      {"hash", {layer("kind: hash, top_k: 2")}},
+      {"hash", {layer("kind: hash, top_k: 2"), layer("kind: hash, top_k: 1, scale: 2.5")}},
       {"random",
-       {layer("kind: random, top_k: 3"),
-        layer("kind: random, top_k: 2", "capacity: {factor: 1.0, drop: random}")}},
+       {layer("kind: random, top_k: 3"), layer("kind: random, top_k: 2, scale: 2",
+                                               "capacity: {factor: 1.0, drop: random, renormalize: true}")}},
       {"frozen", {layer("kind: frozen, top_k: 2", "capacity: {factor: 1.0, drop: batch_priority}")}},
-      {"round_robin", {layer("kind: round_robin, top_k: 2")}},
+      {"round_robin", {layer("kind: round_robin, top_k: 2, scale: 0.5")}},
   };
   return examples;
 }

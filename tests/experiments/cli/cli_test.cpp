@@ -117,6 +117,40 @@ TEST_CASE("Every template is a sound experiment, and no file is overwritten") {
   CHECK_FALSE(has(content(folder.path() / "minimal.yaml"), "scaling"));
 }
 
+TEST_CASE("Kinds are listed, one or all, as text and as JSON") {
+  const TemporaryFolder folder;
+  const Answer all = moelab_in(folder, "kinds");
+  CHECK(all.code == 0);
+  for (const char* part : {"router: model.ffn.router.kind", "expert_choice: ", "Zhou et al. 2022",
+                           "copy: ", "load_balance: ", "swiglu: ", "groups.keep", "[tokens]"}) {
+    INFO(part);
+    CHECK(has(all.out, part));
+  }
+  const Answer one = moelab_in(folder, "kinds soft");
+  CHECK(one.code == 0);
+  CHECK(has(one.out, "slots"));
+  CHECK_FALSE(has(one.out, "top_k"));
+  CHECK(has(moelab_in(folder, "kinds soft --json").out, "\"name\": \"slots\""));
+  const Answer none = moelab_in(folder, "kinds sofft");
+  CHECK(none.code == 2);
+  CHECK(has(none.err, "did you mean `soft`?"));
+  CHECK(has(moelab_in(folder, "completion bash").out, "kinds) words='--help --json"));
+}
+
+TEST_CASE("Where the machine has no bfloat16 products, a run says that it computes in float32") {
+  const TemporaryFolder folder;
+  folder.write("e.yaml", kGood + "eval: {max_tokens: 8}\n");
+  REQUIRE(setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1) == 0);
+  const Answer answer = moelab_in(folder, "run e.yaml train.precision=bfloat16 train.max_steps=1 -o with");
+  const Answer single = moelab_in(folder, "run e.yaml train.max_steps=1 -o without");
+  REQUIRE(unsetenv("ONEDNN_MAX_CPU_ISA") == 0);
+  CHECK(answer.code == 0);
+  CHECK(has(answer.err, "no bfloat16 products; they are computed in float32"));
+  CHECK_FALSE(has(single.err, "bfloat16"));
+  const std::filesystem::path log = folder.path() / "with" / "e" / "latest" / "base-s0" / "log.txt";
+  CHECK(has(content(log), "no bfloat16 products"));
+}
+
 TEST_CASE("Completion knows every command, and bash takes it") {
   const TemporaryFolder folder;
   folder.write("complete.bash",

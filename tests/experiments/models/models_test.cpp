@@ -1,4 +1,5 @@
 #include "core/parallel.hpp"
+#include "experiments/models/classifier.hpp"
 #include "experiments/models/decoder.hpp"
 #include "experiments/models/encoder.hpp"
 #include "experiments/models/ffn_model.hpp"
@@ -224,6 +225,101 @@ TEST_CASE("an encoder looks both ways and learns from the tokens that were maske
   CHECK(std::abs(first_counted(encoder.forward(padded, kEvaluation)) - first_counted(one)) > 1e-9);
 }
 
+TEST_CASE("the mask of an encoder has the asked rate at every place, and the loss is there alone",
+          "[models]") {
+  for (const double fraction : {0.15, 0.5, 1.0}) {
+    INFO(fraction);
+    Encoder encoder(
+        model_config(fmt::format("{{kind: encoder, d_model: 4, num_layers: 1, num_heads: 1, "
+                                 "mask_fraction: {}, ffn: {{kind: dense, activation: relu, d_ff: 2}}}}",
+                                 fraction)),
+        kVocab, 8);
+    ParameterStore store(encoder, 1);
+    test::randomise_parameters(encoder);
+    Batch batch = token_batch(250, 8, kVocab);
+    for (const ForwardContext& context : {kTraining, kEvaluation}) {
+      const ModelOutput output = encoder.forward(batch, context);
+      std::vector<int> counts(8, 0);
+      for (std::size_t n = 0; n < output.target_losses.size(); ++n) {
+        if (!std::isnan(output.target_losses[n])) ++counts[n % 8];
+      }
+      CHECK(std::accumulate(counts.begin(), counts.end(), 0) == output.num_counted);
+      for (const int count : counts) {
+        CHECK(std::abs(count - 250 * fraction) <= 5 * std::sqrt(250 * fraction * (1 - fraction)));
+      }
+    }
+    // What is to be filled in is the token itself: the targets of a decoder play no part.
+    const double loss = encoder.forward(batch, kTraining).loss.item();
+    batch.targets.assign(batch.targets.size(), kIgnoredTarget);
+    CHECK(encoder.forward(batch, kTraining).loss.item() == loss);
+  }
+}
+
+TEST_CASE("a masked token is not seen, all others are", "[models]") {
+  Encoder encoder(model_config("{kind: encoder, d_model: 8, num_layers: 2, num_heads: 2, mask_fraction: 0.5, "
+                               "tie_embeddings: false, ffn: {kind: dense, activation: relu, d_ff: 8}}"),
+                  kVocab, 12);
+  ParameterStore store(encoder, 1);
+  test::randomise_parameters(encoder);
+  Batch batch = token_batch(1, 12, kVocab);
+  const ModelOutput before = encoder.forward(batch, kTraining);
+  for (std::size_t n = 0; n < 12; ++n) {
+    const bool is_masked = !std::isnan(before.target_losses[n]);
+    Batch other = batch;
+    other.inputs[n] = (other.inputs[n] + 1) % static_cast<std::int32_t>(kVocab);
+    const ModelOutput after = encoder.forward(other, kTraining);  // the same places are masked
+    double change_elsewhere = 0;
+    for (std::size_t m = 0; m < 12; ++m) {
+      REQUIRE(std::isnan(after.target_losses[m]) == std::isnan(before.target_losses[m]));
+      if (m == n || std::isnan(before.target_losses[m])) continue;
+      change_elsewhere =
+          std::max(change_elsewhere, std::abs(after.target_losses[m] - before.target_losses[m]));
+    }
+    INFO("place " << n << (is_masked ? ", masked" : ""));
+    CHECK((change_elsewhere == 0) == is_masked);
+  }
+}
+
+TEST_CASE("a classifier has one loss a sequence, the right gradients, and tells what is right",
+          "[models][gradient]") {
+  Batch batch;
+  batch.num_sequences = 5;
+  batch.seq_len = 4;
+  batch.features = random_matrix(20, 3, 5);
+  batch.targets = {2, 0, 1, 1, 2};
+  for (const char* ffn :
+       {"{kind: dense, activation: gelu, d_ff: 6}",
+        "{kind: moe, experts: {count: 3, activation: gelu, d_ff: 4}, router: {kind: "
+        "expert_choice, top_k: 1}}",
+        "{kind: moe, experts: {count: 2, activation: gelu, d_ff: 4}, router: {kind: soft}}"}) {
+    INFO(ffn);
+    const ModelConfig config = model_config(fmt::format(
+        "{{kind: encoder, d_model: 4, num_layers: 1, num_heads: 2, position: learned, ffn: {}}}", ffn));
+    Classifier model(config, 3, 3, 4);
+    ParameterStore store(model, 1);
+    test::randomise_parameters(model);
+    CHECK(paths(model).count("patch.w") == 1);
+    CHECK(paths(model).count("head.b") == 1);
+    const ModelOutput output = model.forward(batch, kTraining);
+    CHECK(output.num_counted == 5);
+    CHECK(output.target_losses.size() == 5);
+    CHECK_THAT(output.loss.item(), WithinAbs(mean_of_counted(output), 1e-13));
+    for (std::size_t b = 0; b < 5; ++b) {
+      // A probability above a half is the best of three, one below a third is not.
+      if (output.target_losses[b] < std::log(2.0)) CHECK(output.correct[b] == 1);
+      if (output.target_losses[b] > std::log(3.0)) CHECK(output.correct[b] == 0);
+    }
+    CHECK(test::gradient_mismatch(loss_of(model, batch), {}, model) == "");
+    // Sequences do not see each other.
+    Batch other = batch;
+    other.features.bottomRows(4) *= 2;
+    const ModelOutput changed = model.forward(other, kEvaluation);
+    const ModelOutput same = model.forward(batch, kEvaluation);
+    for (std::size_t b = 0; b < 4; ++b) CHECK(changed.target_losses[b] == same.target_losses[b]);
+    CHECK(changed.target_losses[4] != same.target_losses[4]);
+  }
+}
+
 TEST_CASE("a padded token of an encoder changes nothing", "[models]") {
   const std::string yaml =
       "{kind: encoder, d_model: 8, num_layers: 2, num_heads: 2, mask_fraction: 0.5, position: learned, ffn: "
@@ -280,5 +376,13 @@ TEST_CASE("a model that does not fit its data is a configuration error", "[model
   const ModelConfig ffn =
       model_config("{kind: ffn, d_model: 4, num_layers: 1, ffn: {kind: dense, activation: relu, d_ff: 6}}");
   CHECK(make_model(ffn, features)->ffn_blocks().size() == 1);
+  const DataShape images{.seq_len = 4, .num_features = 3, .num_classes = 2};
+  const ModelConfig encoder = model_config(
+      "{kind: encoder, d_model: 4, num_layers: 1, num_heads: 1, ffn: {kind: dense, activation: relu, d_ff: "
+      "6}}");
+  CHECK(make_model(encoder, images)->ffn_blocks().size() == 1);
+  CHECK(make_model(encoder, tokens)->ffn_blocks().size() == 1);
+  CHECK_THROWS_AS(make_model(decoder, images), ConfigError);
+  CHECK_THROWS_AS(make_model(ffn, images), ConfigError);
   CHECK_THROWS_AS(make_model(ffn, tokens), ConfigError);
 }

@@ -105,6 +105,21 @@ TEST_CASE("plot curves stand where the values are", "[plot]") {
   CHECK(curve->points[0].y < curve->points[1].y);  // y runs downwards: the loss falls
 }
 
+TEST_CASE("plot bars at equal compute", "[plot]") {
+  const TemporaryFolder folder;
+  const ResultsFile file(write_example_study(folder.path()));
+  // Eight evaluations at 100 tokens each; the smallest variant spends 3 * 8000 FLOPs a token.
+  CHECK_THAT(common_flops(file, "eval/loss"), WithinAbs(3 * 8000 * 800.0, 1));
+  CHECK(std::isnan(common_flops(file, "eval/none")));
+  const std::string svg = to_svg(isoflop_figure(file, {}));
+  CHECK_THAT(svg, Contains("held-out loss (nat) at 19.2M training FLOPs") && Contains("95 % interval"));
+  FigureOptions options;
+  options.at = parse_at("flops=1e7");
+  CHECK_THAT(to_svg(isoflop_figure(file, options)), Contains("at 10.0M training FLOPs"));
+  options.at = parse_at("tokens=1e9");
+  CHECK_THROWS_WITH(bars_figure(file, options), Contains("1.00G tokens"));
+}
+
 TEST_CASE("plot the power law is found again", "[plot]") {
   std::vector<double> size, loss;
   for (const double n : {1e5, 3e5, 1e6, 3e6, 1e7, 1e8}) {

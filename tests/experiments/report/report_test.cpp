@@ -37,7 +37,7 @@ TEST_CASE("report is one page with everything in it", "[report]") {
   for (const char* id :
        {"comparison", "figures", "routing", "accounting", "differences", "runs", "provenance"})
     CHECK_THAT(html, Contains(std::string("<section id=\"") + id + "\">"));
-  CHECK(count(html, "<svg ") == 11);
+  CHECK(count(html, "<svg ") == 12);
   CHECK_THAT(html, Contains("Does it help? &lt;b&gt;&amp;") && !Contains("<b>"));
   // Nothing is fetched, nothing runs.
   CHECK_THAT(html, !Contains("<script") && !Contains("src=") && !Contains("url(") && !Contains("@import"));

@@ -53,12 +53,14 @@ TrainRecord example_train(std::int64_t step, double loss) {
 }
 
 EvalRecord example_eval(std::int64_t step, double loss) {
-  return {step,
-          step * 100,
-          0.1 * static_cast<double>(step),
-          loss,
-          loss / 0.6931471805599453,
-          {loss - 0.1, loss + 0.1}};
+  EvalRecord r;
+  r.step = step;
+  r.tokens = step * 100;
+  r.time = 0.1 * static_cast<double>(step);
+  r.loss = loss;
+  r.bits_per_byte = loss / 0.6931471805599453;
+  r.loss_by_domain = {loss - 0.1, loss + 0.1};
+  return r;
 }
 
 RoutingRecordRow example_routing(std::int64_t step) {
@@ -142,6 +144,37 @@ std::filesystem::path write_example_results(const std::filesystem::path& folder)
   experiment.baseline = "dense";
   write_results_file(folder / "results.h5", experiment, files);
   return folder / "results.h5";
+}
+
+std::filesystem::path write_hostile_results(const std::filesystem::path& folder) {
+  const std::string script = "</text></svg></pre></title></style>\"'><script>document.title='run'</script>";
+  const std::string image = "<img src=http://127.0.0.1:9/x onerror=\"document.title='run'\">";
+  std::vector<std::filesystem::path> files;
+  for (const bool is_mixture : {false, true}) {
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      RunData data = example_run(is_mixture ? "moe" : "dense", seed, is_mixture ? 2.8 : 3.0);
+      data.info.variant = (is_mixture ? "moe " : "dense ") + script;
+      data.info.dataset = script;
+      data.info.domains = {image, script};
+      data.info.config_resolved = image + "\n" + (is_mixture ? script : "") + "\n";
+      data.info.accounting.conventions = script;
+      for (AccountingRow& row : data.info.accounting.rows) row.module = row.kind = image;
+      for (auto& [key, value] : data.info.provenance) value = script;
+      data.status_reason = image;
+      for (std::string& text : data.samples.token_text) text = script;
+      if (!is_mixture) make_dense(data);
+      files.push_back(folder / (data.info.name + ".h5"));
+      write_run_file(files.back(), data);
+    }
+  }
+  ExperimentInfo experiment;
+  experiment.name = script;
+  experiment.description = image + script;
+  experiment.config_source = script + image;
+  experiment.overrides = {script, image};
+  experiment.baseline = "dense " + script;
+  write_results_file(folder / "hostile.h5", experiment, files);
+  return folder / "hostile.h5";
 }
 
 std::filesystem::path write_example_study(const std::filesystem::path& folder) {

@@ -23,6 +23,9 @@ RunData example_run(const std::string& variant, std::uint64_t seed, double loss,
 // results.h5 of two variants x three seeds in the folder, through run.h5 files. Returns its path.
 std::filesystem::path write_example_results(const std::filesystem::path& folder);
 
+// hostile.h5: every name and text that a file can hold is markup that would run a script or fetch something.
+std::filesystem::path write_hostile_results(const std::filesystem::path& folder);
+
 // study.h5 of two dense sizes and two mixtures x five seeds, with differences and costs that are not regular.
 std::filesystem::path write_example_study(const std::filesystem::path& folder);
 

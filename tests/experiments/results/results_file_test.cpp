@@ -10,6 +10,17 @@
 
 using namespace moelab;
 
+namespace {
+
+template <class T>
+T& named(std::vector<T>& all, const std::string& name) {
+  for (T& one : all)
+    if (one.name == name) return one;
+  throw Error("there is no " + name);
+}
+
+}  // namespace
+
 TEST_CASE("results file of an experiment is made of the files of its runs", "[results]") {
   const TemporaryFolder folder;
   const ResultsFile file(write_example_results(folder.path()));
@@ -83,4 +94,38 @@ TEST_CASE("results files that are not ours, or come twice, are refused", "[resul
   write_run_file(path, example_run("dense", 0, 3.0));
   REQUIRE_THROWS_WITH(write_results_file(folder.path() / "results.h5", {}, {path, path}),
                       Contains("dense-s0") && Contains("twice"));
+}
+
+TEST_CASE("results files with names that lead elsewhere are refused", "[results]") {
+  const TemporaryFolder folder;
+  for (const std::string name : {"..", ".hidden", "a b", "-x"}) {
+    RunData data = example_run("dense", 0, 3.0);
+    data.info.name = name;
+    write_run_file(folder.path() / "run.h5", data);
+    REQUIRE_THROWS_WITH(ResultsFile(folder.path() / "run.h5"),
+                        Contains("'" + name + "', which is no name of a run"));
+  }
+}
+
+TEST_CASE("results files whose columns do not fit are refused", "[results]") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "run.h5";
+  write_run_file(path, example_run("dense", 0, 3.0));
+  const hdf5::Group whole = hdf5::Reader(path).group();
+  hdf5::Group broken = whole;
+  hdf5::Dataset& status = named(named(broken.groups, "summary").datasets, "status");
+  status.values = std::vector<std::uint8_t>{1, 1};
+  status.shape = {2};
+  status.dimensions = {"other"};
+  hdf5::write_file(path, broken);
+  REQUIRE_THROWS_WITH(ResultsFile(path), Contains("1 runs and 2 values of status"));
+
+  broken = whole;
+  hdf5::Group& eval = named(named(named(broken.groups, "runs").groups, "dense-s0").groups, "eval");
+  hdf5::Dataset& tokens = named(eval.datasets, "tokens");
+  tokens.values = std::vector<std::int64_t>{1};
+  tokens.shape = {1};
+  tokens.dimensions = {"other"};
+  hdf5::write_file(path, broken);
+  REQUIRE_THROWS_WITH(ResultsFile(path).series("dense-s0", "eval/loss"), Contains("5 steps, 1 tokens"));
 }

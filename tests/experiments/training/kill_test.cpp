@@ -6,6 +6,7 @@
 #include "experiments/training/checkpoint_folder.hpp"
 #include "tests/experiments/training/small_experiment.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/process.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -13,37 +14,12 @@
 #include <thread>
 #include <vector>
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/wait.h>
 
 using namespace moelab;
 namespace fs = std::filesystem;
 
 namespace {
-
-pid_t start(const std::vector<std::string>& arguments) {
-  std::vector<std::string> words{MOELAB_BINARY};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  for (const int stream : {0, 1, 2}) {
-    posix_spawn_file_actions_addopen(&actions, stream, "/dev/null", O_RDWR, 0);
-  }
-  pid_t pid = 0;
-  REQUIRE(posix_spawn(&pid, MOELAB_BINARY, &actions, nullptr, argv.data(), environ) == 0);
-  posix_spawn_file_actions_destroy(&actions);
-  return pid;
-}
-
-int status_of(pid_t pid) {
-  int status = 0;
-  REQUIRE(waitpid(pid, &status, 0) == pid);
-  return status;
-}
 
 // Reads every file that claims to be complete; returns how many there were.
 int read_all_files(const fs::path& root) {

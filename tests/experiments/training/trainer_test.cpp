@@ -2,13 +2,18 @@
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "experiments/config/experiment.hpp"
 #include "experiments/models/make_model.hpp"
 #include "experiments/training/finite.hpp"
 #include "experiments/training/run_one.hpp"
+#include "moe/routers/top_k.hpp"
 #include "tests/experiments/training/small_experiment.hpp"
 #include "tests/support/catch.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 using namespace moelab;
 namespace fs = std::filesystem;
@@ -74,6 +79,8 @@ TEST_CASE("a run learns, and its records say how it went", "[trainer]") {
   CHECK(r.statistics.saturation.back() == std::vector<double>{1, 1});
   CHECK(r.samples.num_samples == 2);
   CHECK(r.samples.num_positions == 4);
+  REQUIRE(r.samples.token_text.size() == r.samples.token_id.size());
+  CHECK(r.samples.token_text[0] == std::string(1, static_cast<char>(r.samples.token_id[0])));
 }
 
 TEST_CASE("the same seed gives the same bits at any number of threads", "[trainer][determinism]") {
@@ -98,6 +105,58 @@ TEST_CASE("another seed, or evaluating more often, changes what it should", "[tr
   // Evaluation leaves no trace in training.
   CHECK(train(SmallExperiment({"eval.every_tokens=128"}), "moe").parameters == parameters);
   CHECK(train(SmallExperiment({"log.routing_every_steps=1"}), "moe").parameters == parameters);
+}
+
+TEST_CASE("counts of a step are counted once, with a counting pass, micro-batches and evaluations too",
+          "[trainer]") {
+  const SmallExperiment fixture({"train.micro_batch_tokens=32", "log.routing_every_steps=1",
+                                 "log.every_steps=1", "eval.every_tokens=128"});
+  SmallExperiment counted({"train.micro_batch_tokens=32", "log.routing_every_steps=1", "log.every_steps=1",
+                           "eval.every_tokens=128"});
+  for (Run& run : counted.experiment.runs) {
+    run.config.model.ffn.moe.losses.load_balance.scope = "global";  // a pass over the step that counts only
+  }
+  for (const SmallExperiment* experiment : {&fixture, static_cast<const SmallExperiment*>(&counted)}) {
+    for (const RoutingRecordRow& row : train(*experiment, "moe").results.routing) {
+      for (const LayerRouting& layer : row.layers) {
+        CHECK(std::accumulate(layer.expert_tokens.begin(), layer.expert_tokens.end(), 0) == 2 * 128);
+      }
+    }
+  }
+}
+
+TEST_CASE("the expert biases of every layer move, also behind layers that have none", "[trainer]") {
+  SmallExperiment fixture({"model.num_layers=4", "train.max_steps=1"});
+  const Run& base = fixture.run("moe");
+  Run run = base;
+  moe::FfnConfig with_bias = run.config.model.ffn;
+  with_bias.moe.router.as<moe::TopKOptions>().choice.expert_bias = moe::ExpertBiasConfig{.rate = 0.01};
+  moe::FfnConfig dense = fixture.run("dense").config.model.ffn;
+  // Layer 0 a mixture without bias, 1 dense, 2 and 3 mixtures with bias.
+  run.config.model.layers = {{.at = {1}, .ffn = dense}, {.at = {2, 3}, .ffn = with_bias}};
+  const fs::path folder = fixture.folder.path() / "biases";
+  fs::create_directories(folder);
+  const auto model = make_model(run.config.model, shape_of(*fixture.data));
+  RunInfo info;
+  info.name = run.name;
+  info.domains = fixture.data->domains();
+  info.moe_layers = moe_layers(*model);
+  Recorder recorder = Recorder::create(folder, info);
+  Trainer trainer(run, *model, *fixture.data, recorder, {});
+  REQUIRE(trainer.train() == RunStatus::done);
+  const std::vector<NamedState> biases = states(*model);
+  REQUIRE(biases.size() == 2);
+  for (const NamedState& bias : biases) {
+    INFO(bias.path);
+    // One step of the sign rule, by the counts that were recorded.
+    const std::size_t layer = bias.path.starts_with("layers.2") ? 1 : 2;  // among the mixtures
+    const std::vector<std::int32_t>& counts = recorder.data().routing.back().layers[layer].expert_tokens;
+    for (std::size_t e = 0; e < counts.size(); ++e) {
+      const int missing = 64 - counts[e];  // 2 * 128 choices of 4 experts
+      const double change = missing > 0 ? 0.01 : missing < 0 ? -0.01 : 0;
+      CHECK_THAT(static_cast<double>((*bias.state)(0, static_cast<Index>(e))), WithinAbs(change, 1e-6));
+    }
+  }
 }
 
 TEST_CASE("micro-batches of a step sum to the gradient of the whole batch", "[trainer]") {
@@ -127,6 +186,84 @@ TEST_CASE("a value that is not finite ends the run with its name, and the snapsh
   REQUIRE_FALSE(recovered.train.empty());
   CHECK(std::isfinite(recovered.train.back().loss));
   CHECK(recovered.status == RunStatus::diverged);
+}
+
+namespace {
+
+// The data of the small experiment, features that some batches have a NaN in.
+class BrokenData final : public Dataset {
+ public:
+  explicit BrokenData(std::vector<std::int64_t> broken) : broken_(std::move(broken)) {}
+  const std::vector<std::string>& domains() const override { return names_; }
+  Index seq_len() const override { return 1; }
+  Index num_features() const override { return 4; }
+  Index num_targets() const override { return 4; }
+  Batch train_batch(std::uint64_t /*seed*/, std::int64_t first, Index count) const override {
+    Batch batch = eval_batch(first, count);
+    if (std::find(broken_.begin(), broken_.end(), first / count) != broken_.end())
+      batch.features(1, 2) = std::numeric_limits<Scalar>::quiet_NaN();
+    return batch;
+  }
+  std::int64_t num_eval_sequences() const override { return 8; }
+  Batch eval_batch(std::int64_t first, Index count) const override {
+    Batch batch;
+    batch.num_sequences = count;
+    batch.seq_len = 1;
+    batch.features = Matrix::Constant(count, 4, Scalar(0.25) * static_cast<Scalar>(first % 3 + 1));
+    batch.regression_targets = Matrix::Constant(count, 4, Scalar(1));
+    batch.domain.assign(static_cast<std::size_t>(count), 0);
+    return batch;
+  }
+  std::vector<DomainStatistics> statistics() const override { return {{"only", 0, 8, 0}}; }
+
+ private:
+  std::vector<std::string> names_{"only"};
+  std::vector<std::int64_t> broken_;
+};
+
+}  // namespace
+
+TEST_CASE("a step with a NaN in its data ends the run, or is skipped, as the config says", "[trainer]") {
+  TemporaryFolder folder;
+  folder.write(
+      "e.yaml",
+      "version: 1\n"
+      "data: {kind: synthetic, num_features: 4, num_targets: 4}\n"
+      "model: {kind: ffn, d_model: 4, num_layers: 1, ffn: {kind: moe, experts: {kind: ffn, count: 2, "
+      "activation: relu, d_ff: 4}, router: {kind: top_k, top_k: 1, normalize: false}}}\n"
+      "train: {max_steps: 24, batch_tokens: 8, optimizer: {lr: 1e-2}}\n"
+      "log: {every_steps: 1}\n");
+  const auto trained = [&](const std::string& choice, const std::vector<std::int64_t>& broken,
+                           std::vector<std::string>* notes) {
+    LoadOptions options;
+    options.overrides = {"train.non_finite=" + choice};
+    const Experiment experiment = load_experiment(folder.path() / "e.yaml", options);
+    const BrokenData data(broken);
+    fs::remove_all(folder.path() / "run");
+    fs::create_directories(folder.path() / "run");
+    RunSetup setup{data, folder.path() / "run", {}, {}};
+    if (notes != nullptr) setup.note = [notes](const std::string& text) { notes->push_back(text); };
+    const RunResult result = run_one(experiment.runs.front(), setup);
+    return std::pair(result, recover_run(folder.path() / "run"));
+  };
+  const auto [stopped, until] = trained("stop", {5}, nullptr);
+  CHECK(stopped.status == RunStatus::diverged);
+  CHECK_THAT(stopped.reason, Contains("step 6: "));
+  CHECK(until.train.back().step == 5);
+
+  std::vector<std::string> notes;
+  const auto [skipped, whole] = trained("skip", {5, 6, 20}, &notes);
+  CHECK(skipped.status == RunStatus::done);
+  REQUIRE(notes.size() == 3);
+  CHECK_THAT(notes[0], Contains("skipped: step 6: "));
+  CHECK_THAT(notes[2], Contains("skipped: step 21: "));
+  CHECK(whole.train.size() == 21);
+  CHECK(whole.train.back().tokens == 24 * 8);
+  for (const TrainRecord& record : whole.train) CHECK(std::isfinite(record.loss));
+
+  const auto [hopeless, nothing] = trained("skip", {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, nullptr);
+  CHECK(hopeless.status == RunStatus::diverged);
+  CHECK_THAT(hopeless.reason, Contains("step 14: ") && Contains("10 steps before it"));
 }
 
 TEST_CASE("the first sub-layer whose output is not finite is named", "[trainer]") {

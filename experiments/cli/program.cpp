@@ -1,0 +1,80 @@
+// Dispatches to the commands and turns what they throw into messages and exit statuses.
+#include "experiments/cli/program.hpp"
+
+#include "core/error.hpp"
+#include "core/memory.hpp"
+#include "core/parallel.hpp"
+#include "experiments/cli/command.hpp"
+#include "experiments/cli/terminal.hpp"
+
+#include <cstdio>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace moelab::cli {
+
+namespace {
+
+int report(const std::string& message, int exit_code) {
+  const std::string text = message.ends_with('\n') ? message : message + '\n';
+  const std::string shown = text.find(": error: ") == std::string::npos ? "moelab: error: " + text : text;
+  fmt::print(stderr, "{}", paint_diagnostics(shown, has_colour(stderr)));
+  return exit_code;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "Research on mixture-of-experts feed-forward networks: one YAML file trains, one HDF5 file tells.",
+      "moelab"};
+  Context context;
+  context.command_line = fmt::format("{}", fmt::join(argv, argv + argc, " "));
+  app.add_flag("-q,--quiet", context.quiet, "Results and errors only");
+  app.require_subcommand(1);
+  app.fallthrough();
+  add_bench(app, context);
+  add_run(app, context);
+  add_check(app, context);
+  add_count(app, context);
+  add_new(app, context);
+  add_ls(app, context);
+  add_show(app, context);
+  add_compare(app, context);
+  add_plot(app, context);
+  add_report(app, context);
+  add_export(app, context);
+  add_kinds(app, context);
+  add_merge(app, context);
+  add_recover(app, context);
+  add_packages(app, context);
+  add_schema(app, context);
+  add_version(app, context);
+  add_completion(app, context);
+  add_man(app, context);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {  // --help
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    return report(fmt::format("{} (`moelab --help` lists what there is)", e.what()), kUsage);
+  }
+  return context.exit_code;
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  keep_freed_memory();
+  parallel::prepare_thread();
+  try {
+    return run(argc, argv);
+  } catch (const ConfigError& e) {
+    return report(e.what(), kUsage);
+  } catch (const NonFiniteError& e) {
+    return report(e.what(), kSomeRunsFailed);
+  } catch (const std::exception& e) {
+    return report(e.what(), kFailed);
+  }
+}
+
+}  // namespace moelab::cli

@@ -1,0 +1,80 @@
+#!/usr/bin/python3
+"""Sizes and names at their ends: each works, or is refused with the limit named.
+
+usage: limits_test.py MOELAB
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+MOELAB = sys.argv[1]
+
+FFN = """version: 1
+name: {name}
+data: {{kind: synthetic, num_features: {width}, num_targets: 1, eval_sequences: 8, seq_len: 1}}
+model: {{kind: ffn, d_model: {width}, num_layers: 1, ffn: {ffn}}}
+train: {{max_steps: 2, batch_tokens: 1, optimizer: {{lr: 1e-3}}}}
+"""
+
+DECODER = """version: 1
+name: {name}
+data: {{kind: text, seq_len: {length}, domains: [{{name: "{domain}", path: text.txt}}]}}
+model: {{kind: decoder, d_model: 4, num_layers: 1, num_heads: 1, ffn: {{activation: relu, d_ff: 4}}}}
+train: {{max_steps: 1, batch_tokens: {length}, optimizer: {{lr: 1e-3}}}}
+eval: {{max_tokens: {length}}}
+"""
+
+
+def moelab(folder, *arguments, code=0):
+    done = subprocess.run([MOELAB, *arguments], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == code, (arguments, done.returncode, done.stderr[-2000:])
+    return done.stdout + done.stderr
+
+
+def write(folder, name, text):
+    with open(os.path.join(folder, name), "w") as file:
+        file.write(text)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        write(folder, "text.txt", "".join(f"line {i} of größe 漢字\n" for i in range(60000)))
+
+        # One token a step, width 1, and 4,096 experts of it.
+        many = "{kind: moe, experts: {kind: ffn, count: 4096, activation: relu, d_ff: 1}, router: {kind: top_k, top_k: 2}}"
+        write(folder, "experts.yaml", FFN.format(name="experts", width=1, ffn=many))
+        assert "base" in moelab(folder, "run", "-q", "experts.yaml")
+        assert "4096" in moelab(folder, "show", "runs/experts/latest/results.h5")
+        write(folder, "wrong.yaml", FFN.format(name="wrong", width=0, ffn="{activation: relu, d_ff: 4}"))
+        assert "d_model" in moelab(folder, "check", "wrong.yaml", code=2)
+
+        # A sequence of 65,536.
+        write(folder, "long.yaml", DECODER.format(name="long", length=65536, domain="text"))
+        moelab(folder, "run", "-q", "long.yaml")
+        assert "65.5k" in moelab(folder, "show", "runs/long/latest/results.h5")
+
+        # Names with Unicode and spaces; they come back as they were, and folders have harmless names.
+        write(folder, "name.yaml", DECODER.format(name='"größe mit 漢字"', length=64, domain="ein Bereich äö"))
+        moelab(folder, "run", "-q", "name.yaml")
+        (made,) = [n for n in os.listdir(os.path.join(folder, "runs")) if n.startswith("gr")]
+        assert made.isascii() and " " not in made, made
+        assert "größe mit 漢字" in moelab(folder, "show", f"runs/{made}/latest/results.h5")
+        assert "eval/loss/ein Bereich äö" in moelab(
+            folder, "compare", f"runs/{made}/latest/results.h5", "--metric", "eval/loss/ein Bereich äö")
+
+        # Paths up to what the system takes, and one beyond, which is told of.
+        below = os.path.join(folder, *["x" * 200] * 17)
+        moelab(folder, "run", "-q", "name.yaml", "-o", below)
+        assert os.path.exists(os.path.join(below, made, "latest", "results.h5"))
+        assert "too long" in moelab(folder, "run", "-q", "name.yaml", "-o", os.path.join(folder, *["x" * 200] * 25), code=1)
+
+        # Nothing of a config leads out of the output folder.
+        for name in ("../outside", "/tmp/outside", "..", "a/b"):
+            write(folder, "out.yaml", DECODER.format(name=f'"{name}"', length=64, domain="text"))
+            assert "cannot name a folder" in moelab(folder, "run", "-q", "out.yaml", code=2), name
+        write(folder, "out.yaml", DECODER.format(name="fine", length=64, domain="text") + 'variants: {"../x": {}}\n')
+        assert "cannot name a variant" in moelab(folder, "run", "-q", "out.yaml", code=2)
+
+
+main()

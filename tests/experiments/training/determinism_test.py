@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+"""An experiment, shortened to 20 steps of few tokens: the same bits with 1, 2, 3 and 8 threads, a second
+time, after a kill and a resume, and with two runs at a time; in float32 and in bfloat16.
+
+usage: determinism_test.py MOELAB EXPERIMENT.yaml
+"""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import h5py
+import yaml
+
+STEPS = 20
+CLOCK = ("time", "step_seconds", "tokens_per_second")  # what may differ
+
+
+def overrides(path, precision):
+    """Two sequences a step, no warm-up, so that the shortened schedule is sound."""
+    with open(path) as file:
+        experiment = yaml.safe_load(file)
+    tokens = 2 * experiment["data"].get("seq_len", 64)
+    return ["seeds=[0]", "train.max_tokens=null", f"train.max_steps={STEPS}", f"train.batch_tokens={tokens}",
+            "train.micro_batch_tokens=null", "train.schedule={kind: constant}", f"train.precision={precision}",
+            f"eval={{every_tokens: {10 * tokens}, max_tokens: {2 * tokens}}}",
+            f"train.checkpoint={{every_tokens: {5 * tokens}, keep: 1}}", "log={every_steps: 1, routing_every_steps: 5}"]
+
+
+def start(moelab, *arguments):
+    return subprocess.Popen([moelab, "run", "--quiet", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def run(moelab, *arguments):
+    process = start(moelab, *arguments)
+    message = process.communicate()[1]
+    assert process.returncode == 0, (arguments, process.returncode, message)
+
+
+def bits(folder):
+    """Of each run: what its journal says but for the time, and every value of its last checkpoint."""
+    result = {}
+    for name in sorted(os.listdir(folder)):
+        journal = os.path.join(folder, name, "metrics.jsonl")
+        if not os.path.exists(journal):
+            continue
+        with open(journal) as file:
+            records = [json.loads(line) for line in file]
+        for record in records:
+            for key in list(record):
+                if key.split("/")[-1] in CLOCK:
+                    del record[key]
+        assert records[-1]["step"] == STEPS, (folder, name)
+        values = {}
+        with h5py.File(os.path.join(folder, name, "checkpoints", f"step_{STEPS}.h5")) as file:
+            file.visititems(lambda key, item: values.update({key: item[()].tobytes()})
+                            if isinstance(item, h5py.Dataset) and item.dtype.kind in "fiu" and "seconds" not in key else None)
+        assert len(values) > 3
+        result[name] = (records, values)
+    return result
+
+
+def check_same(one, two, what):
+    assert one.keys() == two.keys(), what
+    for name in one:
+        for a, b in zip(*(side[name][0] for side in (one, two)), strict=True):
+            assert a == b, (what, name, a, b)
+        assert one[name][1].keys() == two[name][1].keys(), (what, name)
+        for key in one[name][1]:
+            assert one[name][1][key] == two[name][1][key], (what, name, key)
+
+
+def killed_and_resumed(moelab, arguments, output):
+    """Killed after the first checkpoint, then gone on with."""
+    process = start(moelab, *arguments, "-o", output, "-j", "1")
+    while process.poll() is None:
+        found = [os.path.join(r, f) for r, _, files in os.walk(output, followlinks=False) for f in files if f.startswith("step_")]
+        if found:
+            process.send_signal(signal.SIGKILL)
+        time.sleep(0.01)
+    process.communicate()
+    (name,) = os.listdir(output)
+    latest = os.path.join(output, name, "latest")
+    run(moelab, "--resume", latest)
+    return latest
+
+
+def main():
+    moelab, experiment = sys.argv[1:]
+    for precision in ("float32", "bfloat16"):
+        arguments = [experiment, *overrides(experiment, precision)]
+        with tempfile.TemporaryDirectory() as folder:
+
+            def result(name, *more):
+                output = os.path.join(folder, name)
+                run(moelab, *arguments, "-o", output, *more)
+                (experiment_name,) = os.listdir(output)
+                return bits(os.path.join(output, experiment_name, "latest"))
+
+            first = result("first", "-t", "1", "-j", "1")
+            assert first
+            for threads in ("2", "3", "8"):
+                check_same(first, result("threads" + threads, "-t", threads, "-j", "1"), (precision, threads, "threads"))
+            check_same(first, result("again", "-t", "1", "-j", "1"), (precision, "a second time"))
+            check_same(first, result("jobs", "-j", "2"), (precision, "two runs at a time"))
+            latest = killed_and_resumed(moelab, arguments, os.path.join(folder, "killed"))
+            check_same(first, bits(latest), (precision, "resumed"))
+    print(f"{len(first)} runs of {experiment}")
+
+
+main()

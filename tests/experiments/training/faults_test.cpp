@@ -1,0 +1,197 @@
+// What goes wrong around a run: signals, folders, full disks, damaged files, a second process.
+#include "core/checkpoint.hpp"
+#include "core/file.hpp"
+#include "core/hdf5.hpp"
+#include "experiments/results/results_file.hpp"
+#include "experiments/training/checkpoint_folder.hpp"
+#include "tests/experiments/training/small_experiment.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/process.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace moelab;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Place {
+  SmallExperiment fixture;
+  fs::path root = fixture.folder.path();
+  fs::path messages = root / "messages";
+
+  // 24 steps, with a snapshot and a checkpoint at every second.
+  std::vector<std::string> arguments(const std::string& output, const std::string& steps = "24") const {
+    return {"run",
+            (root / "test.yaml").string(),
+            "-o",
+            output,
+            "train.max_steps=" + steps,
+            "eval={every_tokens: 256, max_tokens: 64}",
+            "train.checkpoint={every_tokens: 256, keep: 2}"};
+  }
+  fs::path latest(const std::string& output) const { return root / output / "trainer_test" / "latest"; }
+  StartOptions told() const { return {messages, {}}; }
+  std::string said() const { return read_file(messages); }
+
+  int run(const std::string& output) const {
+    return exit_code_of(start(arguments((root / output).string()), told()));
+  }
+  int resume(const std::string& output) const {
+    return exit_code_of(start({"run", "--resume", latest(output).string()}, told()));
+  }
+};
+
+void wait_for(const fs::path& path) {
+  while (!fs::exists(path)) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+}
+
+void check_same_curves(const fs::path& one, const fs::path& two) {
+  const ResultsFile a(one / "results.h5"), b(two / "results.h5");
+  REQUIRE(a.runs().size() == b.runs().size());
+  for (const RunSummary& run : a.runs()) {
+    CHECK(b.run(run.run).status == RunStatus::done);
+    for (const std::string metric : {"train/loss", "train/grad_norm", "eval/loss"})
+      CHECK(b.series(run.run, metric)->value == a.series(run.run, metric)->value);
+  }
+}
+
+// Every file whose name says that it is complete can be read.
+void check_files(const fs::path& root) {
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    if (!entry.is_regular_file() || entry.path().extension() != ".h5") continue;
+    INFO(entry.path());
+    CHECK_NOTHROW(hdf5::Reader(entry.path()).group());
+    if (entry.path().parent_path().filename() == "checkpoints")
+      CHECK_NOTHROW(CheckpointReader(entry.path()).verify());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("SIGTERM ends a run after a checkpoint, and it can be gone on with", "[faults]") {
+  const Place place;
+  const pid_t pid = start(place.arguments((place.root / "out").string(), "100000"));
+  wait_for(place.latest("out") / "dense-s5" / "checkpoints" / "step_4.h5");
+  ::kill(pid, SIGTERM);
+  CHECK(exit_code_of(pid) == 130);
+  check_files(place.root / "out");
+  const ResultsFile results(place.latest("out") / "results.h5");
+  CHECK(results.runs().front().status == RunStatus::interrupted);
+}
+
+TEST_CASE("a folder that cannot be written is told of before anything is trained", "[faults]") {
+  const Place place;
+  std::ofstream(place.root / "file") << "in the way";
+  for (const std::string& output :
+       {std::string("/proc/moelab-test"), (place.root / "file" / "out").string()}) {
+    CHECK(exit_code_of(start(place.arguments(output), place.told())) == 1);
+    CHECK_THAT(place.said(), Contains("cannot make the folder " + output));
+  }
+}
+
+TEST_CASE("a folder that is deleted during a run ends it with a message", "[faults]") {
+  const Place place;
+  const pid_t pid = start(place.arguments((place.root / "out").string(), "100000"), place.told());
+  wait_for(place.latest("out") / "dense-s5" / "checkpoints" / "step_4.h5");
+  std::error_code error;
+  while (fs::exists(place.root / "out")) fs::remove_all(place.root / "out", error);
+  CHECK(exit_code_of(pid) == 1);
+  CHECK_THAT(place.said(), Contains("error: ") && Contains("-s5") && Contains("No such file"));
+}
+
+TEST_CASE("two processes on one folder: the second is refused, the first goes on", "[faults]") {
+  const Place place;
+  REQUIRE(place.run("whole") == 0);
+  const pid_t first = start(place.arguments((place.root / "out").string(), "24"));
+  wait_for(place.latest("out") / "dense-s5" / "metrics.jsonl");
+  CHECK(place.resume("out") == 1);
+  CHECK_THAT(place.said(), Contains("another process"));
+  CHECK(exit_code_of(first) == 0);
+  check_same_curves(place.latest("whole"), place.latest("out"));
+  // At the same second each gets a folder of its own.
+  const pid_t one = start(place.arguments((place.root / "both").string()));
+  const pid_t two = start(place.arguments((place.root / "both").string()));
+  CHECK(exit_code_of(one) == 0);
+  CHECK(exit_code_of(two) == 0);
+  int folders = 0;
+  for (const auto& entry : fs::directory_iterator(place.root / "both" / "trainer_test")) {
+    if (entry.is_symlink()) continue;
+    check_same_curves(place.latest("whole"), entry.path());
+    ++folders;
+  }
+  CHECK(folders == 2);
+}
+
+TEST_CASE("a clock that was ahead does not hide the newest execution", "[faults]") {
+  const Place place;
+  fs::create_directories(place.root / "out" / "trainer_test" / "99990101T000000Z");
+  REQUIRE(place.run("out") == 0);
+  CHECK(fs::canonical(place.latest("out")).filename() != "99990101T000000Z");
+  CHECK(ResultsFile(place.latest("out") / "results.h5").runs().size() == 2);
+}
+
+TEST_CASE("a disk that is full at any write leaves whole files, and the run can be finished", "[faults]") {
+  const Place place;
+  REQUIRE(place.run("whole") == 0);
+  std::uintmax_t largest = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(place.latest("whole")))
+    if (entry.is_regular_file()) largest = std::max(largest, entry.file_size());
+  std::size_t number = 0;
+  int finished = 0;
+  // From no byte on, in steps that grow, beyond the largest file.
+  for (std::uint64_t limit = 0; finished == 0; limit += 256 + limit / 6) {
+    REQUIRE(limit < 4 * largest);
+    INFO("limit of " << limit << " bytes");
+    const std::string output = "out" + std::to_string(number++);
+    StartOptions options = place.told();
+    options.file_size_limit = limit;
+    const int code = exit_code_of(start(place.arguments((place.root / output).string()), options));
+    if (code == 0) {
+      ++finished;
+    } else {
+      CHECK((code == 1 || code == 3));
+    }
+    if (!fs::exists(place.root / output)) continue;
+    check_files(place.root / output);
+    if (!fs::exists(place.latest(output) / "source_folder.txt")) continue;
+    REQUIRE(place.resume(output) == 0);
+    check_same_curves(place.latest("whole"), place.latest(output));
+    fs::remove_all(place.root / output);
+  }
+  CHECK(number > 10);
+}
+
+TEST_CASE("damaged files of a run are told of, and resuming ends with the same bits", "[faults]") {
+  const Place place;
+  REQUIRE(place.run("whole") == 0);
+  const auto damage = [](const fs::path& path, double share) {
+    REQUIRE(fs::exists(path));
+    fs::resize_file(path, static_cast<std::uintmax_t>(share * static_cast<double>(fs::file_size(path))));
+  };
+  const fs::path run = place.latest("out") / "moe-s5";
+  for (const double share : {0.0, 0.5, 0.99}) {
+    REQUIRE(place.run("out") == 0);
+    damage(run / "run.h5", share);
+    damage(CheckpointFolder(run / "checkpoints").path_of(24), share);
+    damage(place.latest("out") / "results.h5", share);
+    for (const char* command : {"show", "compare"})
+      CHECK(exit_code_of(start({command, (place.latest("out") / "results.h5").string()}, place.told())) == 1);
+    CHECK_THAT(place.said(), Contains("results.h5"));
+    REQUIRE(place.resume("out") == 0);
+    CHECK_THAT(place.said(), Contains("passed over") && Contains("run.h5") && Contains("step_24.h5"));
+    check_same_curves(place.latest("whole"), place.latest("out"));
+  }
+  // A checkpoint of another model under the right name.
+  REQUIRE(place.run("out") == 0);
+  fs::remove(run / "run.h5");
+  fs::copy_file(place.latest("out") / "dense-s5" / "checkpoints" / "step_24.h5",
+                run / "checkpoints" / "step_24.h5", fs::copy_options::overwrite_existing);
+  CHECK(place.resume("out") == 2);
+  CHECK_THAT(place.said(), Contains("cannot go on from step 24") && Contains("model.ffn"));
+}

@@ -1,0 +1,97 @@
+// From a trained dense run to a mixture, by the experiment file alone.
+#include "core/error.hpp"
+#include "experiments/results/results_file.hpp"
+#include "experiments/training/checkpoint_folder.hpp"
+#include "experiments/training/run_experiment.hpp"
+#include "tests/experiments/training/small_experiment.hpp"
+#include "tests/support/catch.hpp"
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+
+using namespace moelab;
+namespace fs = std::filesystem;
+
+namespace {
+
+double final_loss(const fs::path& results, const std::string& run) {
+  const ResultsFile file(results);
+  for (const RunSummary& r : file.runs()) {
+    if (r.run == run) return r.eval_loss_final;
+  }
+  throw Error("no run " + run);
+}
+
+ExperimentOutcome run(const SmallExperiment& fixture) {
+  RunOptions options;
+  options.output_root = fixture.folder.path() / "runs";
+  options.quiet = true;
+  return run_experiment(fixture.experiment, options);
+}
+
+std::string error_of(const std::vector<std::string>& overrides) {
+  try {
+    const SmallExperiment fixture(overrides);
+  } catch (const ConfigError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
+TEST_CASE("a mixture starts from a checkpoint of a dense run, from YAML, and has its loss", "[upcycle]") {
+  const SmallExperiment dense({"train.max_steps=40", "train.checkpoint={every_tokens: 1280, keep: 2}"});
+  const ExperimentOutcome trained = run(dense);
+  REQUIRE(trained.failed.empty());
+  const double loss = final_loss(trained.results, "dense-s5");
+  const fs::path folder = trained.folder / "dense-s5";
+  REQUIRE(fs::exists(folder / "checkpoints" / "step_40.h5"));
+
+  // A folder of a run, its folder of checkpoints, and a file. The four experts of width 16 are shards of the
+  // dense FFN of width 32. With hardly any learning rate the loss stays where it is.
+  for (const fs::path& start : {folder, folder / "checkpoints", folder / "checkpoints" / "step_40.h5"}) {
+    INFO(start.string());
+    const SmallExperiment mixture(
+        {"model.init={upcycle: '" + start.string() + "'}", "train.optimizer.lr=1e-12", "train.max_steps=3"});
+    const ExperimentOutcome outcome = run(mixture);
+    REQUIRE(outcome.failed.empty());
+    for (const char* name : {"dense-s5", "moe-s5"}) {
+      INFO(name);
+      CHECK(std::abs(final_loss(outcome.results, name) - loss) < 1e-5);
+      const std::string log = text_of(outcome.folder / name / "log.txt");
+      CHECK(log.find("starts from the dense checkpoint") != std::string::npos);
+      CHECK(log.find("step 40") != std::string::npos);
+      CHECK(text_of(outcome.folder / name / "resolved.yaml").find("step_40.h5") != std::string::npos);
+    }
+  }
+
+  // It goes on learning from there, and noise sets the experts apart.
+  const SmallExperiment further({"model.init={upcycle: '" + folder.string() + "', noise: 0.05}",
+                                 "train.max_steps=40", "train.schedule.warmup_tokens=256"});
+  const ExperimentOutcome learnt = run(further);
+  REQUIRE(learnt.failed.empty());
+  CHECK(final_loss(learnt.results, "moe-s5") < loss);
+
+  // What does not fit is told before anything runs.
+  CHECK_THAT(error_of({"model.init={upcycle: '" + folder.string() + "'}", "model.d_model=32"}),
+             Contains("its model.d_model is 16, that of the model is 32"));
+  const fs::path moe_folder = trained.folder / "moe-s5";
+  CHECK_THAT(error_of({"model.init={upcycle: '" + moe_folder.string() + "'}"}),
+             Contains("it is a mixture already"));
+}
+
+TEST_CASE("a start that is not there is an error of the experiment file", "[upcycle]") {
+  CHECK_THAT(error_of({"model.init={upcycle: nowhere.h5}"}), Contains("model.init: there is no file"));
+  const SmallExperiment fixture;
+  CHECK_THAT(error_of({"model.init={upcycle: '" + fixture.folder.path().string() + "'}"}),
+             Contains("has no checkpoint"));
+  CHECK_THAT(error_of({"model.init={upcycle: '" + (fixture.folder.path() / "test.yaml").string() + "'}"}),
+             Contains("model.init: "));
+}
