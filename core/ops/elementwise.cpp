@@ -133,7 +133,7 @@ Variable multiply(const Variable& a, const Variable& b) {
 Variable divide(const Variable& a, const Variable& b) {
   return binary(
       "divide", a, b, [](Scalar u, Scalar v) { return u / v; }, [](Scalar, Scalar v) { return 1 / v; },
-      [](Scalar u, Scalar v) { return -u / (v * v); });
+      [](Scalar u, Scalar v) { return -(u / v) / v; });
 }
 
 Variable scale(const Variable& x, double factor) {

@@ -89,3 +89,10 @@ TEST_CASE("softplus, sigmoid and the normal distribution keep their limits", "[o
   // Phi(-10) = 7.619853024160527e-24 (Abramowitz and Stegun, table 26.2): no cancellation in the tail.
   CHECK_THAT(ops::normal_cdf(scalar(-10)).item(), WithinRel(7.619853024160527e-24, 1e-12));
 }
+
+TEST_CASE("a quotient has a gradient where the square of its divisor is too small for a number", "[ops]") {
+  const Variable zero(Matrix::Constant(1, 1, 0), true), tiny(Matrix::Constant(1, 1, Scalar(1e-170)), true);
+  backward(ops::divide(zero, tiny));
+  CHECK(tiny.grad()(0, 0) == 0);
+  CHECK(zero.grad()(0, 0) == Scalar(1) / Scalar(1e-170));
+}

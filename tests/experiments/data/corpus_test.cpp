@@ -119,5 +119,5 @@ TEST_CASE("Mistakes in a data block") {
              Contains("tokenizer") && Contains("byte"));
   CHECK_THAT(error_of("{kind: text, corpus: a.yaml, num_clusters: 3}"), Contains("num_clusters"));
   CHECK_THAT(error_of("{kind: synthetic, map: cubic}"), Contains("cubic") && Contains("tanh"));
-  CHECK_THAT(error_of("{kind: images}"), Contains("images") && Contains("synthetic"));
+  CHECK_THAT(error_of("{kind: pictures}"), Contains("images") && Contains("synthetic"));
 }

@@ -50,8 +50,8 @@ model:
     kind: moe
     experts: {kind: ffn, count: 4, activation: gelu, d_ff: 16}
     router: {kind: expert_choice, top_k: 1}
-train: {max_steps: 60, batch_tokens: 128, optimizer: {lr: 1e-2}}
-eval: {every_tokens: 3840}
+train: {max_steps: 240, batch_tokens: 128, optimizer: {lr: 1e-2}}
+eval: {every_tokens: 15360}
 )";
 
 }  // namespace
