@@ -48,17 +48,21 @@ void add_block(Words& hash, const unsigned char* block) {
 }  // namespace
 
 std::string sha256_hex(std::string_view bytes) {
-  // A bit 1, zeros up to 8 bytes before the end of a block, the length in bits.
-  std::string message(bytes);
-  message += '\x80';
-  while (message.size() % 64 != 56) message += '\0';
-  const std::uint64_t bits = std::uint64_t{bytes.size()} * 8;
-  for (int shift = 56; shift >= 0; shift -= 8) message += static_cast<char>(bits >> shift);
-
   Words hash = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  for (std::size_t i = 0; i < message.size(); i += 64)
-    add_block(hash, reinterpret_cast<const unsigned char*>(message.data()) + i);
+  const std::size_t whole = bytes.size() / 64 * 64;
+  for (std::size_t i = 0; i < whole; i += 64)
+    add_block(hash, reinterpret_cast<const unsigned char*>(bytes.data()) + i);
+
+  // The rest, a bit 1, zeros up to 8 bytes before the end of a block, the length in bits.
+  std::string rest(bytes.substr(whole));
+  rest += '\x80';
+  while (rest.size() % 64 != 56) rest += '\0';
+  const std::uint64_t bits = std::uint64_t{bytes.size()} * 8;
+  for (int shift = 56; shift >= 0; shift -= 8) rest += static_cast<char>(bits >> shift);
+  for (std::size_t i = 0; i < rest.size(); i += 64)
+    add_block(hash, reinterpret_cast<const unsigned char*>(rest.data()) + i);
+
   std::string text;
   for (const std::uint32_t word : hash) text += fmt::format("{:08x}", word);
   return text;

@@ -77,7 +77,7 @@ DataShape planned_shape(const DataConfig& config) {
   DataShape shape;
   if (config.kind == "text") {
     shape.seq_len = config.text.seq_len;
-    shape.vocab_size = make_tokenizer(config.text.tokenizer)->vocab_size();
+    shape.vocab_size = vocab_size_of(config.text.tokenizer);
   } else {
     shape.seq_len = config.synthetic.seq_len;
     shape.num_features = config.synthetic.num_features;

@@ -32,6 +32,7 @@ void add_completion(CLI::App& app, Context& context);
 void add_count(CLI::App& app, Context& context);
 void add_export(CLI::App& app, Context& context);
 void add_ls(CLI::App& app, Context& context);
+void add_man(CLI::App& app, Context& context);
 void add_merge(CLI::App& app, Context& context);
 void add_new(CLI::App& app, Context& context);
 void add_plot(CLI::App& app, Context& context);

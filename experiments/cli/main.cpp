@@ -47,6 +47,7 @@ int run(int argc, char** argv) {
   cli::add_schema(app, context);
   cli::add_version(app, context);
   cli::add_completion(app, context);
+  cli::add_man(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help

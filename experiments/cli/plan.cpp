@@ -5,9 +5,11 @@
 #include "experiments/accounting/variants.hpp"
 #include "experiments/cli/terminal.hpp"
 #include "experiments/compare/text_table.hpp"
+#include "experiments/training/resources.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -63,11 +65,31 @@ std::string points_of(const Experiment& experiment) {
 
 }  // namespace
 
+std::string memory_of_jobs(const Experiment& experiment, Index jobs) {
+  std::vector<double> needed;
+  for (const Run& run : experiment.runs) needed.push_back(memory_of(run.config, account_run(run.config)));
+  std::sort(needed.begin(), needed.end(), std::greater<>());
+  const auto at_a_time = std::min<std::size_t>(static_cast<std::size_t>(jobs), needed.size());
+  const auto available = available_memory();
+  double sum = 0;
+  std::size_t fitting = 0;
+  for (std::size_t i = 0; i < at_a_time; ++i) {
+    sum += needed[i];
+    if (sum <= available) fitting = i + 1;
+  }
+  std::string line = fmt::format("memory: about {} for {} at a time, of {} that the machine has left",
+                                 short_bytes(sum), at_a_time, short_bytes(available));
+  if (fitting < at_a_time) {
+    line += fitting == 0 ? ": not even one run may fit" : fmt::format(": too many, --jobs {} fits", fitting);
+  }
+  return line;
+}
+
 std::string plan_of(const Experiment& experiment) {
   const double rate = product_rate() * kShareOfProductRate;
   TextTable table;
-  table.header = {"variant", "point",       "seeds",   "steps",  "tokens", "params",
-                  "active",  "FLOPs/token", "compute", "memory", "time"};
+  table.header = {"variant", "point",  "seeds",       "steps",   "tokens", "trained",
+                  "params",  "active", "FLOPs/token", "compute", "memory", "time"};
   double total_seconds = 0;
   double baseline_flops = 0;
   const std::string baseline = experiment.compare.baseline.value_or(experiment.variants.front());
@@ -83,12 +105,14 @@ std::string plan_of(const Experiment& experiment) {
     const TrainConfig& train = run->config.train;
     const auto tokens = static_cast<double>(train.num_steps() * train.batch_tokens);
     const auto seeds = static_cast<double>(experiment.seeds.size());
-    const double seconds = seeds * tokens * static_cast<double>(accounting.training_flops()) / rate;
+    const auto trained = static_cast<double>((train.num_steps() - run->trunk_step) * train.batch_tokens);
+    const double seconds = seeds * trained * static_cast<double>(accounting.training_flops()) / rate;
     total_seconds += seconds;
     table.rows.push_back(
         {run->variant, run->point ? fmt::format("{}", *run->point) : "-",
          fmt::format("{}", experiment.seeds.size()), fmt::format("{}", train.num_steps()),
-         with_si_prefix(tokens), with_si_prefix(static_cast<double>(accounting.total)),
+         with_si_prefix(tokens), with_si_prefix(trained),
+         with_si_prefix(static_cast<double>(accounting.total)),
          with_si_prefix(static_cast<double>(accounting.active_all)),
          with_si_prefix(static_cast<double>(accounting.forward_flops())),
          baseline_flops > 0
@@ -101,7 +125,8 @@ std::string plan_of(const Experiment& experiment) {
                   experiment.seeds.size(), experiment.runs.size(), to_terminal(table));
   out += points_of(experiment);
   out += fmt::format(
-      "\ncompute: forward FLOPs relative to {}; memory: weights, gradients, moments and about what one "
+      "\ntrained: tokens without those of the trunk that a branch leaves\ncompute: forward FLOPs relative to "
+      "{}; memory: weights, gradients, moments and about what one "
       "micro-batch "
       "takes\ntime: about {} in all, one run after another, at {:.0f} GFLOP/s on {} threads (a share of what "
       "one "

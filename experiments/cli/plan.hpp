@@ -12,4 +12,8 @@ namespace moelab::cli {
 // are; and whether the variants are comparable.
 std::string plan_of(const Experiment& experiment);
 
+// What the largest runs that may train at the same time need, about, against what the machine has left: one
+// line, which says how many fit where these do not.
+std::string memory_of_jobs(const Experiment& experiment, Index jobs);
+
 }  // namespace moelab::cli

@@ -6,6 +6,7 @@
 #include "experiments/cli/terminal.hpp"
 #include "experiments/compare/compare_files.hpp"
 #include "experiments/compare/render.hpp"
+#include "experiments/data/cache_folder.hpp"
 #include "experiments/report/report.hpp"
 #include "experiments/training/run_experiment.hpp"
 
@@ -26,6 +27,7 @@ struct Options {
   int threads = 0;
   Index jobs = 0;
   bool dry_run = false;
+  Index number_of_jobs() const { return jobs > 0 ? jobs : parallel::threads(); }
 };
 
 std::atomic<bool> stop_requested{false};
@@ -37,16 +39,17 @@ extern "C" void request_stop(int signal) {
 }
 
 void run(const Options& options, Context& context) {
+  parallel::set_threads(options.threads);
   const Experiment experiment = options.arguments.load();
   if (options.dry_run) {
-    fmt::print("{}", plan_of(experiment));
+    fmt::print("{}\n{}\n", plan_of(experiment), memory_of_jobs(experiment, options.number_of_jobs()));
     return;
   }
   for (const std::string& warning : comparability_warnings(experiment)) {
     const std::string text = fmt::format("{}: warning: {}\n", experiment.file.string(), warning);
     fmt::print(stderr, "{}", paint_diagnostics(text, has_colour(stderr)));
   }
-  parallel::set_threads(options.threads);
+  if (!context.quiet) fmt::print(stderr, "{}\n", memory_of_jobs(experiment, options.number_of_jobs()));
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
 
@@ -54,6 +57,7 @@ void run(const Options& options, Context& context) {
   run_options.output_root = options.output_root;
   run_options.resume = options.arguments.execution;
   run_options.jobs = options.jobs;
+  run_options.data_cache = default_cache_folder();
   run_options.quiet = context.quiet;
   run_options.command_line = context.command_line;
   run_options.stop_requested = [] { return stop_requested.load(); };

@@ -76,7 +76,8 @@ std::vector<std::string> differences_against_resume(const std::string& before, c
   std::vector<std::string> lines;
   for (const Difference& d : differences(old_fields, fields_of(after))) {
     if (starts_with_any(d.key, {"log.", "eval.", "train.checkpoint"})) continue;
-    if (length_is_free && starts_with_any(d.key, {"train.max_tokens", "train.max_steps"})) continue;
+    if (length_is_free && starts_with_any(d.key, {"train.max_tokens", "train.max_steps", "train.branches"}))
+      continue;
     lines.push_back(d.text());
   }
   return lines;

@@ -39,12 +39,17 @@ struct SweepPoint {
 };
 
 struct Run {
-  std::string name;     // <variant>-s<seed>[-p<point>]
+  std::string name;     // <variant>-s<seed>[-p<point>][-t<tokens>]
   std::string variant;  // key under `variants`; "base" where there are none
   std::int64_t seed = 0;
   std::optional<Index> point;  // index into Experiment::points
   RunConfig config;
   std::string resolved_yaml;  // `config` with every default written out; reading it gives `config` again
+  // Of train.branches. A branch goes on from its trunk, the longest one, after trunk_step steps; what it is
+  // then is what it were if it had been trained alone.
+  std::string trunk = {};  // name of a run; empty: no branch, or it starts at step 0
+  std::int64_t trunk_step = 0;
+  std::vector<std::int64_t> branch_steps = {};  // of a trunk: steps after which branches leave it
 };
 
 struct Experiment {

@@ -8,8 +8,11 @@
 #include "experiments/config/patch.hpp"
 #include "experiments/data/corpus.hpp"
 #include "experiments/data/missing_data.hpp"
+#include "experiments/data/tokenizer.hpp"
 
 #include <algorithm>
+#include <array>
+#include <map>
 
 namespace moelab {
 
@@ -58,6 +61,18 @@ Mark mark_of_domain(const Node& tree, const std::string& name) {
   }
   const Node* corpus = data->find("corpus");
   return corpus == nullptr ? data->mark : corpus->mark;
+}
+
+// 1500000 -> 1.5M, for names: exact, with the largest unit that leaves at most three decimals.
+std::string short_tokens(Index tokens) {
+  constexpr std::array<std::pair<const char*, Index>, 3> kUnits = {
+      {{"G", 1'000'000'000}, {"M", 1'000'000}, {"k", 1000}}};
+  for (const auto& [unit, size] : kUnits) {
+    if (tokens >= size && tokens % (size / 1000) == 0) {
+      return fmt::format("{}{}", static_cast<double>(tokens) / static_cast<double>(size), unit);
+    }
+  }
+  return fmt::format("{}", tokens);
 }
 
 class Loader {
@@ -180,9 +195,27 @@ class Loader {
       return;
     }
     if (!options_.look_for_data) return;
-    for (const MissingData& missing : missing_data(config.data)) {
+    const TokenizerConfig& tokenizer = config.data.text.tokenizer;
+    if (config.data.kind == "text" && !tokenizer.file.empty()) {
+      try {
+        vocab_size_of(tokenizer);
+      } catch (const Error& e) {
+        const Node* file = find_path(tree, "data.tokenizer.file");
+        told.error(file == nullptr ? tree.mark : file->mark, "data.tokenizer.file: it cannot be used",
+                   e.what());
+        return;
+      }
+    }
+    for (const MissingData& missing : missing_of(config.data)) {
       told.error(mark_of_domain(tree, missing.domain), missing.message());
     }
+  }
+
+  // Files are listed once for all runs with the same data.
+  const std::vector<MissingData>& missing_of(DataConfig data) {
+    const auto [entry, is_new] = missing_.try_emplace(yaml::emit(write_fields(data)));
+    if (is_new) entry->second = missing_data(data);
+    return entry->second;
   }
 
   void make_runs() {
@@ -228,22 +261,60 @@ class Loader {
 
   void add_runs(const VariantPatch& variant, const std::vector<const SweepSetting*>& point,
                 RunConfig& config) {
-    const std::optional<Index> index = point_index(point);
-    const std::string resolved = yaml::emit(write_fields(config));
+    std::vector<std::pair<std::string, std::string>> settings;
+    for (const SweepSetting* setting : point) {
+      settings.insert(settings.end(), setting->entries.begin(), setting->entries.end());
+    }
+    std::vector<Run> lengths;  // one, or one a branch
+    if (!config.train.branches) {
+      const std::optional<Index> index = point_index(settings);
+      lengths.push_back({index ? fmt::format("-p{}", *index) : "", variant.name, 0, index, config, ""});
+    } else {
+      lengths = branches_of(variant.name, settings, config);
+    }
+    for (Run& run : lengths) run.resolved_yaml = yaml::emit(write_fields(run.config));
     for (const std::int64_t seed : file_.seeds) {
-      std::string name = fmt::format("{}-s{}", variant.name, seed);
-      if (index) name += fmt::format("-p{}", *index);
-      experiment_.runs.push_back({std::move(name), variant.name, seed, index, config, resolved});
+      const std::string stem = fmt::format("{}-s{}", variant.name, seed);
+      for (Run run : lengths) {
+        run.seed = seed;
+        run.name = stem + run.name;
+        if (run.trunk_step > 0) run.trunk = stem + lengths.back().name;
+        experiment_.runs.push_back(std::move(run));
+      }
     }
   }
 
-  // The number of a point among those that are different.
-  std::optional<Index> point_index(const std::vector<const SweepSetting*>& settings) {
-    if (settings.empty()) return std::nullopt;
-    SweepPoint point;
-    for (const SweepSetting* setting : settings) {
-      point.settings.insert(point.settings.end(), setting->entries.begin(), setting->entries.end());
+  // Each length is a point: it differs from the others in max_tokens. Names are without the seed yet.
+  std::vector<Run> branches_of(const std::string& variant,
+                               const std::vector<std::pair<std::string, std::string>>& settings,
+                               const RunConfig& config) {
+    std::vector<Run> runs;
+    std::vector<std::int64_t> branch_steps;
+    for (const Index tokens : *config.train.branches) {
+      std::vector<std::pair<std::string, std::string>> all = settings;
+      all.emplace_back("train.max_tokens", fmt::format("{}", tokens));
+      const std::optional<Index> index = point_index(all);
+      Run run{(settings.empty() ? "" : fmt::format("-p{}", *index)) + "-t" + short_tokens(tokens),
+              variant,
+              0,
+              index,
+              config,
+              ""};
+      run.config.train.branches.reset();
+      run.config.train.max_tokens = tokens;
+      const bool is_trunk = tokens == config.train.branches->back();
+      if (!is_trunk) run.trunk_step = run.config.train.num_stable_steps();
+      if (run.trunk_step > 0) branch_steps.push_back(run.trunk_step);
+      runs.push_back(std::move(run));
     }
+    runs.back().branch_steps = std::move(branch_steps);
+    return runs;
+  }
+
+  // The number of a point among those that are different.
+  std::optional<Index> point_index(std::vector<std::pair<std::string, std::string>> settings) {
+    if (settings.empty()) return std::nullopt;
+    SweepPoint point{std::move(settings)};
     std::vector<SweepPoint>& points = experiment_.points;
     const auto known = std::find_if(points.begin(), points.end(),
                                     [&](const SweepPoint& p) { return p.settings == point.settings; });
@@ -259,6 +330,7 @@ class Loader {
   ExperimentFile file_;
   std::vector<VariantPatch> variants_;
   std::vector<SweepBlock> blocks_;
+  std::map<std::string, std::vector<MissingData>> missing_;  // by data block
   Experiment experiment_;
 };
 

@@ -46,6 +46,14 @@ void select_runs(Experiment& experiment, const RunSelection& selection) {
     return !selects(selection.variants, run.variant) || !selects(selection.seeds, run.seed) || !at_point;
   });
   if (experiment.runs.empty()) throw ConfigError("no run of the experiment is selected");
+  // A branch without its trunk is trained from the start, to the same end.
+  for (Run& run : experiment.runs) {
+    const bool has_trunk = std::any_of(experiment.runs.begin(), experiment.runs.end(),
+                                       [&](const Run& other) { return other.name == run.trunk; });
+    if (has_trunk) continue;
+    run.trunk.clear();
+    run.trunk_step = 0;
+  }
   std::erase_if(experiment.seeds, [&](std::int64_t seed) { return !selects(selection.seeds, seed); });
   std::erase_if(experiment.variants, [&](const std::string& variant) {
     return std::none_of(experiment.runs.begin(), experiment.runs.end(),

@@ -49,6 +49,12 @@ void TrainConfig::fields(FieldVisitor& v) {
     {.help = "Tokens to train on", .unit = "tokens", .min = 1, .when_absent = "max_steps counts"});
   v("max_steps", max_steps,
     {.help = "Optimizer steps to train for", .unit = "steps", .min = 1, .when_absent = "max_tokens counts"});
+  v("branches", branches,
+    {.help =
+         "Several lengths, rising; each is a run that leaves the longest one where its decay begins (wsd)",
+     .unit = "tokens",
+     .min = 1,
+     .when_absent = "one length"});
   v("batch_tokens", batch_tokens, {.help = "Tokens in one optimizer step", .unit = "tokens", .min = 1});
   v("micro_batch_tokens", micro_batch_tokens,
     {.help = "Tokens in one forward and backward pass; gradients are accumulated",
@@ -67,12 +73,27 @@ void TrainConfig::fields(FieldVisitor& v) {
   v("checkpoint", checkpoint,
     {.help = "When to save what a resumed run needs", .when_absent = "none are kept"});
 
-  v.check(max_tokens.has_value() || max_steps.has_value(), "", "needs `max_tokens` or `max_steps`");
+  const int lengths = int{max_tokens.has_value()} + int{max_steps.has_value()} + int{branches.has_value()};
+  v.check(lengths > 0, "", "needs `max_tokens` or `max_steps`");
   v.check(!max_tokens || !max_steps, "max_steps", "give `max_tokens` or `max_steps`, not both");
+  v.check(!branches || lengths == 1, "branches",
+          "branches say the lengths: leave out `max_tokens` and `max_steps`");
+  v.check(!branches || schedule.kind == "wsd", "branches",
+          "only a wsd schedule goes the same way to every length: schedule: {kind: wsd, decay_tokens: ...}");
+  const auto steps_rise = [this] {
+    if (branches->empty()) return false;
+    for (std::size_t i = 1; i < branches->size(); ++i) {
+      if (steps_of((*branches)[i]) <= steps_of((*branches)[i - 1])) return false;
+    }
+    return true;
+  };
+  v.check(!branches || steps_rise(), "branches",
+          "branches rise, each by one step of `batch_tokens` at least");
   const Index micro = std::max<Index>(micro_batch_tokens.value_or(batch_tokens), 1);
   v.check(batch_tokens % micro == 0, "micro_batch_tokens",
           fmt::format("batch_tokens {} is not a multiple of {}", batch_tokens, micro));
-  const Index total = num_steps() * batch_tokens;
+  const Index total =
+      (branches && !branches->empty() ? steps_of(branches->front()) : num_steps()) * batch_tokens;
   v.check(schedule.warmup_tokens < total, "schedule.warmup_tokens",
           fmt::format("the warm-up of {} tokens does not end within the {} of training",
                       schedule.warmup_tokens, total));
@@ -81,8 +102,15 @@ void TrainConfig::fields(FieldVisitor& v) {
           fmt::format("warm-up and decay take more than the {} tokens of training", total));
 }
 
+Index TrainConfig::steps_of(Index tokens) const { return ceil_div(tokens, std::max<Index>(batch_tokens, 1)); }
+
 Index TrainConfig::num_steps() const {
-  return max_steps.value_or(ceil_div(max_tokens.value_or(0), std::max<Index>(batch_tokens, 1)));
+  if (branches && !branches->empty()) return steps_of(branches->back());
+  return max_steps.value_or(steps_of(max_tokens.value_or(0)));
+}
+
+Index TrainConfig::num_stable_steps() const {
+  return std::max<Index>(0, num_steps() * batch_tokens - schedule.decay_tokens) / batch_tokens;
 }
 
 Index TrainConfig::num_micro_batches() const {

@@ -37,9 +37,11 @@ struct CheckpointConfig {
 };
 
 struct TrainConfig {
-  // One of the two is given.
+  // One of the three is given.
   std::optional<Index> max_tokens;
   std::optional<Index> max_steps;
+  // Rising numbers of tokens, each a run of its own that decays from the longest one (wsd only).
+  std::optional<std::vector<Index>> branches;
   Index batch_tokens = 4096;                // tokens in one optimizer step
   std::optional<Index> micro_batch_tokens;  // absent: the whole batch at once
   std::string precision = "float32";        // float32 | bfloat16 (matrix products only)
@@ -49,9 +51,14 @@ struct TrainConfig {
   std::optional<CheckpointConfig> checkpoint;
   void fields(FieldVisitor& v);
 
-  // Optimizer steps of a whole run; max_tokens is rounded up to a whole step.
+  // Optimizer steps of a whole run, the longest of branches; max_tokens is rounded up to a whole step.
   Index num_steps() const;
+  // wsd: steps before the rate falls. The state after so many is that of a longer run, too.
+  Index num_stable_steps() const;
   Index num_micro_batches() const;
+
+ private:
+  Index steps_of(Index tokens) const;
 };
 
 struct EvalConfig {

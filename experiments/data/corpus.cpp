@@ -38,6 +38,8 @@ void resolve_data(DataConfig& config, const fs::path& folder) {
     text.corpus.clear();
   }
   make_absolute(text.domains, folder);
+  std::string& tokenizer = text.tokenizer.file;
+  if (!tokenizer.empty()) tokenizer = absolute_path(folder, tokenizer);
 }
 
 }  // namespace moelab

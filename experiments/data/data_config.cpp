@@ -39,7 +39,17 @@ void TextDomain::fields(FieldVisitor& v) {
 }
 
 void TokenizerConfig::fields(FieldVisitor& v) {
-  v.kind(kind, {.help = "What a token is; byte: one of the 256 bytes", .choices = {"byte"}});
+  v.kind(kind, {.help = "What a token is; byte: one of the 256 bytes; bpe: bytes that often stand together",
+                .choices = {"byte", "bpe"}});
+  if (kind == "byte") return;
+  v("vocab_size", vocab_size,
+    {.help = "How many tokens are learnt from the text that is trained on",
+     .unit = "tokens",
+     .min = 256,
+     .max = 65536,
+     .when_absent = "as many as `file` has"});
+  v("file", file, {.help = "tokenizer.jsonl of another execution, to be used as it is"});
+  v.check(vocab_size.has_value() != !file.empty(), "", "bpe needs `vocab_size` or `file`, one of the two");
 }
 
 void TextDataConfig::fields(FieldVisitor& v) {

@@ -23,6 +23,9 @@ struct TextDomain {
 
 struct TokenizerConfig {
   std::string kind = "byte";
+  // bpe: one of the two.
+  std::optional<Index> vocab_size = {};
+  std::string file = {};  // empty: none
   void fields(FieldVisitor& v);
 };
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace moelab {
@@ -41,10 +42,13 @@ class Dataset {
   virtual ~Dataset() = default;
   virtual const std::vector<std::string>& domains() const = 0;
   virtual Index seq_len() const = 0;
-  virtual Index vocab_size() const { return 0; }        // 0: not token data
-  virtual Index num_features() const { return 0; }      // width of features; 0: token data
-  virtual Index num_targets() const { return 0; }       // width of regression targets; 0: token data
-  virtual double bytes_per_token() const { return 1; }  // to turn nats a token into bits a byte
+  virtual Index vocab_size() const { return 0; }    // 0: not token data
+  virtual Index num_features() const { return 0; }  // width of features; 0: token data
+  virtual Index num_targets() const { return 0; }   // width of regression targets; 0: token data
+  // Of a token, to turn nats a token into bits a byte; 1 where data are not text.
+  virtual Index token_bytes(std::int32_t /*id*/) const { return 1; }
+  // A token for people: what is not printable as \\xNN. Empty where there are none.
+  virtual std::string token_text(std::int32_t /*id*/) const { return {}; }
 
   // Sequences [first, first + count) of the endless training order of this seed.
   virtual Batch train_batch(std::uint64_t seed, std::int64_t first_sequence, Index count) const = 0;
@@ -54,6 +58,9 @@ class Dataset {
   virtual Batch eval_batch(std::int64_t first_sequence, Index count) const = 0;
 
   virtual std::vector<DomainStatistics> statistics() const = 0;  // one a domain, in the order of domains()
+
+  // Small files that say what the data are, to be kept with results: name and content. Equal for equal data.
+  virtual std::vector<std::pair<std::string, std::string>> files() const { return {}; }
 };
 
 }  // namespace moelab

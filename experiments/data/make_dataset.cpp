@@ -6,8 +6,8 @@
 
 namespace moelab {
 
-std::unique_ptr<const Dataset> make_dataset(const DataConfig& config) {
-  if (config.kind == "text") return std::make_unique<TextDataset>(config.text);
+std::unique_ptr<const Dataset> make_dataset(const DataConfig& config, const DataOptions& options) {
+  if (config.kind == "text") return std::make_unique<TextDataset>(config.text, options);
   if (config.kind == "synthetic") return std::make_unique<SyntheticDataset>(config.synthetic);
   fail("[data] no kind \"{}\": there are text and synthetic", config.kind);
 }

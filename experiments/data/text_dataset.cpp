@@ -1,123 +1,76 @@
 #include "experiments/data/text_dataset.hpp"
 
 #include "core/error.hpp"
-#include "experiments/data/missing_data.hpp"
+#include "experiments/data/prepare_tokenizer.hpp"
 #include "experiments/data/shuffle.hpp"
-#include "experiments/data/text_files.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
+
+#include <nlohmann/json.hpp>
 
 namespace moelab {
-namespace {
 
-// No text holds it, so it tells documents apart.
-constexpr char kEndOfDocument = '\0';
-
-// Bytes before the held-out part; never inside a UTF-8 character.
-std::size_t split_point(std::string_view text, double eval_fraction) {
-  auto split = static_cast<std::size_t>(static_cast<double>(text.size()) * (1 - eval_fraction));
-  while (split < text.size() && (static_cast<unsigned char>(text[split]) & 0xC0) == 0x80) ++split;
-  return split;
-}
-
-// Cuts a file at ends of lines into pieces of `length` bytes or a little more; the last has half of that at
-// least.
-std::vector<std::string_view> cut_into_documents(std::string_view file, std::optional<Index> length) {
-  std::vector<std::string_view> documents;
-  while (length && file.size() > static_cast<std::size_t>(*length)) {
-    const std::size_t end = file.find('\n', static_cast<std::size_t>(*length) - 1);
-    if (end == std::string_view::npos || file.size() - end - 1 < static_cast<std::size_t>(*length) / 2) break;
-    documents.push_back(file.substr(0, end + 1));
-    file.remove_prefix(end + 1);
-  }
-  documents.push_back(file);
-  return documents;
-}
-
-void append_document(std::string& stream, std::string_view document) {
-  if (document.empty()) return;
-  stream += document;
-  stream += kEndOfDocument;
-}
-
-}  // namespace
-
-double order0_entropy(std::string_view text) {
-  std::array<double, 256> counts{};
-  for (const char c : text) ++counts[static_cast<unsigned char>(c)];
-  double entropy = 0;
-  for (const double count : counts) {
-    const double p = count / static_cast<double>(text.size());
-    if (count > 0) entropy -= p * std::log2(p);
-  }
-  return entropy;
-}
-
-TextDataset::TextDataset(const TextDataConfig& config)
-    : seq_len_(config.seq_len),
-      eval_fraction_(config.eval_fraction),
-      tokenizer_(make_tokenizer(config.tokenizer)) {
+TextDataset::TextDataset(const TextDataConfig& config, const DataOptions& options)
+    : seq_len_(config.seq_len) {
   require(!config.domains.empty(), "[text] no domains");
-  require(tokenizer_->vocab_size() <= 1 << 16, "[text] vocab_size={} exceeds 65536",
-          tokenizer_->vocab_size());
+  try {
+    load(config, CacheFolder(options.cache), options);
+  } catch (const CacheError& e) {
+    options.note(fmt::format("tokens are kept in memory: the cache {}", e.what()));
+    load(config, CacheFolder({}), options);
+  }
   std::vector<double> weights;
   std::vector<std::int64_t> num_windows;
-  for (const TextDomain& domain : config.domains) {
-    domains_.push_back(read_domain(domain));
-    names_.push_back(domain.name);
-    weights.push_back(domain.weight);
+  for (std::size_t d = 0; d < domains_.size(); ++d) {
+    check_length(domains_[d].train, d, 2 * seq_len_, "training");
+    check_length(domains_[d].eval, d, seq_len_ + 1, "held-out");
+    weights.push_back(config.domains[d].weight);
     // One less than fit, for the offset of the epoch: seq_len - 1 at most.
-    num_windows.push_back(static_cast<std::int64_t>(domains_.back().train.size()) / seq_len_ - 1);
+    num_windows.push_back(static_cast<std::int64_t>(domains_[d].train.ids().size()) / seq_len_ - 1);
   }
   order_ = std::make_unique<TrainingOrder>(weights, num_windows);
   eval_windows_ = order_eval_windows();
 }
 
-TextDataset::Domain TextDataset::read_domain(const TextDomain& config) const {
-  std::string train;
-  std::string eval;
-  for (const std::string& path : config.path) {
-    const std::vector<std::string> files = find_files(path);
-    if (files.empty()) throw Error(MissingData{config.name, path, config.package}.message());
-    for (const std::string& file : files) {
-      const std::string text = read_text_file(file);
-      require(text.find('\0') == std::string::npos,
-              "[text] {} (domain {}) is not text: it holds a zero byte. A glob such as /folder/**/*.txt "
-              "picks files",
-              file, config.name);
-      for (const std::string_view document : cut_into_documents(text, config.document_bytes)) {
-        const std::size_t split = split_point(document, eval_fraction_);
-        append_document(train, document.substr(0, split));
-        append_document(eval, document.substr(split));
-      }
-    }
+void TextDataset::load(const TextDataConfig& config, const CacheFolder& cache, const DataOptions& options) {
+  std::vector<DomainFiles> files;
+  std::vector<std::string> hashes;
+  names_.clear();
+  domains_.clear();
+  for (const TextDomain& domain : config.domains) {
+    names_.push_back(domain.name);
+    files.push_back(list_files(domain));
+    if (cache.is_used()) hashes.push_back(hash_of_documents(files.back(), config.eval_fraction));
   }
-  const auto tokens_of = [this](const std::string& text) {
-    std::vector<std::int32_t> ids;
-    tokenizer_->encode(text, ids);
-    return Tokens(ids.begin(), ids.end());
-  };
-  Domain domain{tokens_of(train), tokens_of(eval), order0_entropy(eval)};
-  const auto check_length = [&](const Tokens& tokens, Index needed, const char* part) {
-    require(static_cast<Index>(tokens.size()) >= needed,
-            "[text] domain {} is too short: its {} part has {} tokens, and sequences of {} need {}",
-            config.name, part, tokens.size(), seq_len_, needed);
-  };
-  check_length(domain.train, 2 * seq_len_, "training");
-  check_length(domain.eval, seq_len_ + 1, "held-out");
-  return domain;
+  tokenizer_ = prepare_tokenizer(config.tokenizer, files, config.eval_fraction, hashes, cache, options.note);
+  for (std::size_t d = 0; d < files.size(); ++d) {
+    domains_.push_back(cache.is_used() ? cached_domain_tokens(files[d], config.eval_fraction, *tokenizer_,
+                                                              hashes[d], cache, options.note)
+                                       : read_domain_tokens(files[d], config.eval_fraction, *tokenizer_));
+  }
 }
+
+void TextDataset::check_length(const TokenArray& tokens, std::size_t domain, Index needed,
+                               const char* part) const {
+  require(static_cast<Index>(tokens.ids().size()) >= needed,
+          "[text] domain {} is too short: its {} part has {} tokens, and sequences of {} need {}",
+          names_[domain], part, tokens.ids().size(), seq_len_, needed);
+}
+
+Index TextDataset::token_bytes(std::int32_t id) const {
+  return static_cast<Index>(tokenizer_->bytes_of(id).size());
+}
+
+std::string TextDataset::token_text(std::int32_t id) const { return printable(tokenizer_->bytes_of(id)); }
 
 // The domains take turns until each is through. Within a domain the windows are shuffled, always in the same
 // way, so that the first few speak for all.
 std::vector<TextDataset::EvalWindow> TextDataset::order_eval_windows() const {
-  const auto num_windows = [this](const Domain& domain) {
-    return (static_cast<std::int64_t>(domain.eval.size()) - 1) / seq_len_;
+  const auto num_windows = [this](const DomainTokens& domain) {
+    return (static_cast<std::int64_t>(domain.eval.ids().size()) - 1) / seq_len_;
   };
   std::int64_t most = 0;
-  for (const Domain& domain : domains_) most = std::max(most, num_windows(domain));
+  for (const DomainTokens& domain : domains_) most = std::max(most, num_windows(domain));
   std::vector<EvalWindow> windows;
   for (std::int64_t turn = 0; turn < most; ++turn) {
     for (std::size_t d = 0; d < domains_.size(); ++d) {
@@ -139,8 +92,8 @@ Batch TextDataset::empty_batch(Index count) const {
   return batch;
 }
 
-void TextDataset::add_window(Batch& batch, Index domain, const Tokens& tokens, std::int64_t start) const {
-  const auto first = tokens.begin() + start;
+void TextDataset::add_window(Batch& batch, Index domain, const TokenArray& tokens, std::int64_t start) const {
+  const auto first = tokens.ids().begin() + start;
   batch.inputs.insert(batch.inputs.end(), first, first + seq_len_);
   batch.targets.insert(batch.targets.end(), first + 1, first + seq_len_ + 1);
   batch.domain.push_back(static_cast<std::int32_t>(domain));
@@ -173,11 +126,31 @@ Batch TextDataset::eval_batch(std::int64_t first_sequence, Index count) const {
 std::vector<DomainStatistics> TextDataset::statistics() const {
   std::vector<DomainStatistics> statistics;
   for (std::size_t d = 0; d < domains_.size(); ++d) {
-    const Domain& domain = domains_[d];
-    statistics.push_back({names_[d], static_cast<std::int64_t>(domain.train.size()),
-                          static_cast<std::int64_t>(domain.eval.size()), domain.order0_bits_per_byte});
+    const DomainTokens& domain = domains_[d];
+    statistics.push_back({names_[d], static_cast<std::int64_t>(domain.train.ids().size()),
+                          static_cast<std::int64_t>(domain.eval.ids().size()), domain.order0_bits_per_byte});
   }
   return statistics;
+}
+
+std::vector<std::pair<std::string, std::string>> TextDataset::files() const {
+  using Json = nlohmann::ordered_json;
+  const auto part = [](const TokenArray& tokens, std::uint32_t checksum) {
+    return Json{{"tokens", tokens.ids().size()}, {"crc32", checksum}};
+  };
+  Json domains = Json::array();
+  for (std::size_t d = 0; d < domains_.size(); ++d) {
+    const DomainTokens& domain = domains_[d];
+    domains.push_back({{"name", names_[d]},
+                       {"train", part(domain.train, domain.train_checksum)},
+                       {"eval", part(domain.eval, domain.eval_checksum)}});
+  }
+  const Json about{{"vocab_size", vocab_size()}, {"domains", std::move(domains)}};
+  std::vector<std::pair<std::string, std::string>> files = {{"data.json", about.dump(2) + '\n'}};
+  if (const std::string tokenizer = tokenizer_->file_content(); !tokenizer.empty()) {
+    files.emplace_back("tokenizer.jsonl", tokenizer);
+  }
+  return files;
 }
 
 }  // namespace moelab

@@ -1,33 +1,87 @@
 #include "experiments/data/tokenizer.hpp"
 
 #include "core/error.hpp"
+#include "experiments/data/bpe_tokenizer.hpp"
+
+#include <algorithm>
+#include <array>
 
 namespace moelab {
 namespace {
+
+constexpr std::size_t kPart = 1 << 20;  // bytes
+
+constexpr std::array<char, 256> kBytes = [] {
+  std::array<char, 256> bytes{};
+  for (int i = 0; i < 256; ++i) bytes[static_cast<std::size_t>(i)] = static_cast<char>(i);
+  return bytes;
+}();
+
+// Bytes of the UTF-8 character that a text begins with; 0 where there is none (RFC 3629, section 4).
+std::size_t character_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  // No long forms, no surrogates, nothing above U+10FFFF.
+  const unsigned second = byte(1);
+  const bool is_wrong = (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+                        (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);
+  return is_wrong ? 0 : length;
+}
 
 // The ids are the bytes.
 class ByteTokenizer final : public Tokenizer {
  public:
   Index vocab_size() const override { return 256; }
-  void encode(std::string_view text, std::vector<std::int32_t>& ids) const override {
-    ids.reserve(ids.size() + text.size());
-    for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
+  std::size_t encode_some(std::string_view text, std::vector<std::int32_t>& ids) const override {
+    const std::string_view part = text.substr(0, kPart);
+    for (const char c : part) ids.push_back(static_cast<unsigned char>(c));
+    return part.size();
   }
-  std::string decode(const std::vector<std::int32_t>& ids) const override {
-    std::string text;
-    for (const std::int32_t id : ids) {
-      require(id >= 0 && id < 256, "[byte_tokenizer] id {} is not a byte", id);
-      text.push_back(static_cast<char>(id));
-    }
-    return text;
+  std::string_view bytes_of(std::int32_t id) const override {
+    require(id >= 0 && id < 256, "[byte_tokenizer] id {} is not a byte", id);
+    return {&kBytes[static_cast<std::size_t>(id)], 1};
   }
 };
 
 }  // namespace
 
-std::unique_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config) {
-  if (config.kind == "byte") return std::make_unique<ByteTokenizer>();
-  fail("[tokenizer] no kind \"{}\": there is byte", config.kind);
+void Tokenizer::encode(std::string_view text, std::vector<std::int32_t>& ids) const {
+  while (!text.empty()) text.remove_prefix(encode_some(text, ids));
+}
+
+std::string Tokenizer::decode(const std::vector<std::int32_t>& ids) const {
+  std::string text;
+  for (const std::int32_t id : ids) text += bytes_of(id);
+  return text;
+}
+
+std::unique_ptr<const Tokenizer> make_byte_tokenizer() { return std::make_unique<ByteTokenizer>(); }
+
+std::string printable(std::string_view bytes) {
+  std::string text;
+  while (!bytes.empty()) {
+    const std::size_t length = character_length(bytes);
+    const auto first = static_cast<unsigned char>(bytes[0]);
+    if (length > 1 || (length == 1 && first >= 0x20 && first != 0x7F && first != '\\')) {
+      text += bytes.substr(0, length);
+    } else {
+      text += first == '\\' ? "\\\\" : fmt::format("\\x{:02x}", first);
+    }
+    bytes.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return text;
+}
+
+Index vocab_size_of(const TokenizerConfig& config) {
+  if (config.kind == "byte") return 256;
+  require(config.kind == "bpe", "[tokenizer] no kind \"{}\": there are byte and bpe", config.kind);
+  if (config.vocab_size) return *config.vocab_size;
+  return read_bpe_file(config.file)->vocab_size();
 }
 
 }  // namespace moelab

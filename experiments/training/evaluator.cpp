@@ -26,6 +26,8 @@ Evaluation evaluate(Model& model, const Dataset& data, const EvaluationPlan& pla
   const std::size_t num_domains = data.domains().size();
   std::vector<double> sums(num_domains, 0.0);
   std::vector<std::int64_t> counts(num_domains, 0);
+  std::int64_t target_bytes = 0;
+  std::int64_t num_targets = 0;
   for (std::int64_t first = 0; first < num_sequences; first += plan.batch_sequences) {
     const Index count = std::min<Index>(plan.batch_sequences, num_sequences - first);
     const Batch batch = data.eval_batch(first, count);
@@ -37,6 +39,11 @@ Evaluation evaluate(Model& model, const Dataset& data, const EvaluationPlan& pla
       const auto domain = static_cast<std::size_t>(batch.domain[sequence]);
       sums[domain] += output.target_losses[i];
       ++counts[domain];
+    }
+    for (const std::int32_t id : batch.targets) {
+      if (id == kIgnoredTarget) continue;
+      target_bytes += data.token_bytes(id);
+      ++num_targets;
     }
     if (observer) observer(batch, output);
   }
@@ -50,6 +57,9 @@ Evaluation evaluate(Model& model, const Dataset& data, const EvaluationPlan& pla
                                                   : std::numeric_limits<double>::quiet_NaN());
   }
   require(result.num_counted > 0, "[evaluate] no target of {} sequences counts", num_sequences);
+  if (num_targets > 0) {
+    result.bytes_per_token = static_cast<double>(target_bytes) / static_cast<double>(num_targets);
+  }
   result.loss = sum / static_cast<double>(result.num_counted);
   return result;
 }

@@ -19,6 +19,7 @@ struct EvaluationPlan {
 struct Evaluation {
   double loss = 0;  // mean over counted targets
   std::int64_t num_counted = 0;
+  double bytes_per_token = 1;          // of the targets; see Dataset::token_bytes
   std::vector<double> loss_by_domain;  // NaN for a domain that no counted target belongs to
 };
 

@@ -1,5 +1,6 @@
 #include "experiments/training/progress.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -18,9 +19,9 @@ std::string number_or_dash(double value, int digits) {
 }
 
 std::string line_of(const ProgressState& s) {
-  std::string line = fmt::format("[{}/{}] {}  step {}/{}  tokens {:.3g}  loss {:.4f}  eval {}  lr {:.2e}",
-                                 s.run_number, s.num_runs, s.run, s.step, s.num_steps,
-                                 static_cast<double>(s.tokens), s.loss, number_or_dash(s.eval_loss, 4), s.lr);
+  std::string line = fmt::format("[{}/{}] {}  step {}/{}  tokens {}  loss {:.4f}  eval {}  lr {:.2e}",
+                                 s.run_number, s.num_runs, s.run, s.step, s.num_steps, short_count(s.tokens),
+                                 s.loss, number_or_dash(s.eval_loss, 4), s.lr);
   if (!std::isnan(s.load_cv)) {
     line += fmt::format("  load_cv {:.2f}  dead {:.0f}%", s.load_cv, 100 * s.dead_fraction);
   }
@@ -36,6 +37,16 @@ std::size_t terminal_width() {
 }
 
 }  // namespace
+
+std::string short_count(std::int64_t count) {
+  double value = static_cast<double>(count);
+  constexpr std::array<const char*, 5> kUnits = {"", "k", "M", "G", "T"};
+  std::size_t unit = 0;
+  // 999.5k would be rounded to 1000k.
+  while (value >= 999.5 && unit + 1 < kUnits.size()) value /= 1000, ++unit;
+  if (unit == 0) return fmt::format("{}", count);
+  return fmt::format("{:.{}f}{}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, kUnits[unit]);
+}
 
 std::string format_duration(double seconds) {
   const auto s = static_cast<std::int64_t>(std::llround(seconds));

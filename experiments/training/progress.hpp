@@ -43,6 +43,9 @@ class Progress {
   std::chrono::steady_clock::time_point last_{};
 };
 
+// "512", "1.26k", "126k", "1.26M": three digits.
+std::string short_count(std::int64_t count);
+
 // "3 min 12 s", "48 s"
 std::string format_duration(double seconds);
 

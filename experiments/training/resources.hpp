@@ -6,4 +6,9 @@ namespace moelab {
 // Largest resident memory of this process so far, in bytes.
 double peak_resident_bytes();
 
+// Memory that this process can still get without pushing anything out, in bytes: what the system has
+// available, within the limit of its control group where there is one. Infinite where the system does not
+// say.
+double available_memory();
+
 }  // namespace moelab

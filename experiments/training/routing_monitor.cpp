@@ -204,7 +204,9 @@ RoutingSamples RoutingMonitor::samples(Index num_tokens) const {
     for (Index t = 0; t < num_positions; ++t) {
       const auto row = static_cast<std::size_t>(b * batch.seq_len + t);
       const bool is_real = batch.is_real.empty() || batch.is_real[row] != 0;
-      samples.token_id.push_back(batch.inputs.empty() || !is_real ? -1 : batch.inputs[row]);
+      const std::int32_t id = batch.inputs.empty() || !is_real ? -1 : batch.inputs[row];
+      samples.token_id.push_back(id);
+      if (data_.vocab_size() > 0) samples.token_text.push_back(id < 0 ? "" : data_.token_text(id));
       for (const moe::RoutingRecord& record : layers) {
         const bool has_choices = !record.choice_offsets.empty();
         const Index begin = has_choices ? record.choice_offsets[row] : 0;

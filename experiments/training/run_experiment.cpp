@@ -8,6 +8,7 @@
 #include "experiments/results/provenance.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/results/run_store.hpp"
+#include "experiments/training/branch.hpp"
 #include "experiments/training/progress.hpp"
 #include "experiments/training/run_one.hpp"
 #include "experiments/training/time_left.hpp"
@@ -26,10 +27,10 @@ namespace {
 // Loads each data block once, for all runs that share it.
 class DatasetCache {
  public:
-  const Dataset& get(const DataConfig& config) {
+  const Dataset& get(const DataConfig& config, const DataOptions& options = {}) {
     DataConfig key = config;
     std::unique_ptr<const Dataset>& entry = loaded_[yaml::emit(write_fields(key))];
-    if (!entry) entry = make_dataset(config);
+    if (!entry) entry = make_dataset(config, options);
     return *entry;
   }
 
@@ -83,6 +84,19 @@ bool is_done(const std::filesystem::path& folder) {
   return file.runs().size() == 1 && file.runs().front().status == RunStatus::done;
 }
 
+// Runs by themselves; a trunk with its branches after it.
+std::vector<std::vector<std::size_t>> tasks_of(const std::vector<Run>& runs) {
+  std::vector<std::vector<std::size_t>> tasks;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i].trunk.empty()) continue;
+    std::vector<std::size_t>& task = tasks.emplace_back(1, i);
+    for (std::size_t b = 0; b < runs.size(); ++b) {
+      if (runs[b].trunk == runs[i].name) task.push_back(b);
+    }
+  }
+  return tasks;
+}
+
 // One execution of an experiment: several jobs take runs from a list until it is empty.
 class Execution {
  public:
@@ -92,13 +106,14 @@ class Execution {
         progress_(options.quiet),
         store_((load_data(), open_store(experiment, options))),
         time_left_(experiment.runs),
+        tasks_(tasks_of(experiment.runs)),
         ended_(experiment.runs.size(), false) {
     outcome_.folder = store_.folder();
     outcome_.results = store_.results_path();
   }
 
   ExperimentOutcome run() {
-    const auto jobs = std::min<Index>(number_of_jobs(), static_cast<Index>(experiment_.runs.size()));
+    const auto jobs = std::min<Index>(number_of_jobs(), static_cast<Index>(tasks_.size()));
     progress_.note(fmt::format("{} runs of {}, {} at a time on {} threads -> {}", experiment_.runs.size(),
                                experiment_.name, jobs, parallel::threads(), store_.folder().string()));
     parallel::for_each(jobs, [this](Index) { work(); });
@@ -112,7 +127,8 @@ class Execution {
  private:
   // All data must load before anything is written.
   void load_data() {
-    for (const Run& run : experiment_.runs) datasets_.get(run.config.data);
+    const DataOptions options{options_.data_cache, [this](const std::string& text) { progress_.note(text); }};
+    for (const Run& run : experiment_.runs) datasets_.get(run.config.data, options);
   }
 
   Index number_of_jobs() const { return options_.jobs > 0 ? options_.jobs : parallel::threads(); }
@@ -120,15 +136,33 @@ class Execution {
   // Nothing may leave this function: an exception would cancel the loops of the other jobs.
   void work() noexcept {
     while (true) {
-      const std::size_t i = next_++;
-      if (i >= experiment_.runs.size() || options_.stop_requested()) return;
+      const std::size_t task = next_++;
+      if (task >= tasks_.size()) return;
       try {
-        execute(i);
+        for (const std::size_t i : tasks_[task]) {
+          if (options_.stop_requested()) return;
+          attempt(i);
+        }
       } catch (...) {
         const std::lock_guard lock(mutex_);
         if (!error_) error_ = std::current_exception();
         return;
       }
+    }
+  }
+
+  // What goes wrong with one run is told and leaves the others alone, but for a config that may not be run at
+  // all.
+  void attempt(std::size_t i) {
+    try {
+      execute(i);
+    } catch (const ConfigError&) {
+      throw;
+    } catch (const std::exception& e) {
+      const std::lock_guard lock(mutex_);
+      ended_[i] = true;
+      outcome_.failed.push_back({experiment_.runs[i].name, e.what()});
+      progress_.note(fmt::format("{}: failed: {}", experiment_.runs[i].name, e.what()));
     }
   }
 
@@ -145,6 +179,18 @@ class Execution {
     }
     RunSetup setup = setup_of(i, folder);
     setup.resume = was_started;
+    if (!run.trunk.empty()) {
+      if (!begin_branch(run, folder, store_.run_folder(run.trunk))) {
+        const std::lock_guard lock(mutex_);
+        outcome_.failed.push_back(
+            {run.name, fmt::format("{} did not come to step {}", run.trunk, run.trunk_step)});
+        end(i);
+        return;
+      }
+      setup.resume = true;
+      setup.provenance.emplace_back("trunk", run.trunk);
+      setup.provenance.emplace_back("trunk_step", fmt::format("{}", run.trunk_step));
+    }
     const RunResult result = run_one(run, setup);
     const std::lock_guard lock(mutex_);
     if (result.status == RunStatus::failed || result.status == RunStatus::diverged) {
@@ -167,7 +213,8 @@ class Execution {
     setup.hooks.stop_requested = options_.stop_requested;
     setup.hooks.report = [this, &run, i](const TrainerStatus& status, bool important) {
       const std::lock_guard lock(mutex_);
-      time_left_.update(i, static_cast<double>(status.tokens));
+      time_left_.update(i,
+                        static_cast<double>(status.tokens - run.trunk_step * run.config.train.batch_tokens));
       ProgressState state = state_of(status);
       state.run = run.name;
       state.run_number = static_cast<std::int64_t>(i) + 1;
@@ -188,7 +235,9 @@ class Execution {
   void write_results() const {
     std::vector<std::filesystem::path> files;
     for (std::size_t r = 0; r < ended_.size(); ++r) {
-      if (ended_[r]) files.push_back(store_.run_folder(experiment_.runs[r].name) / "run.h5");
+      const std::filesystem::path file = store_.run_folder(experiment_.runs[r].name) / "run.h5";
+      // A branch that could not begin has none.
+      if (ended_[r] && std::filesystem::exists(file)) files.push_back(file);
     }
     write_results_file(store_.results_path(), info_of(experiment_), files);
   }
@@ -198,8 +247,10 @@ class Execution {
   Progress progress_;
   DatasetCache datasets_;  // filled before jobs start, only read by them
   RunStore store_;
-  std::mutex mutex_;  // guards everything below, and progress_
+  std::mutex mutex_;  // guards everything below but tasks_, and progress_
   TimeLeft time_left_;
+  const std::vector<std::vector<std::size_t>>
+      tasks_;  // numbers of runs that a job executes one after another
   std::vector<bool> ended_;
   ExperimentOutcome outcome_;
   std::exception_ptr error_;

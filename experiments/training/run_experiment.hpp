@@ -15,8 +15,9 @@ struct RunOptions {
   std::filesystem::path output_root = "runs";
   Index jobs = 0;  // runs at a time; 0: as many as there are threads
   bool quiet = false;
-  std::string command_line;      // for the provenance
-  std::filesystem::path resume;  // folder of an execution to finish; empty: a new one
+  std::filesystem::path data_cache = {};  // see DataOptions
+  std::string command_line;               // for the provenance
+  std::filesystem::path resume;           // folder of an execution to finish; empty: a new one
   std::function<bool()> stop_requested = [] { return false; };
 };
 

@@ -1,6 +1,7 @@
 #include "experiments/training/run_one.hpp"
 
 #include "core/error.hpp"
+#include "core/file.hpp"
 #include "experiments/accounting/accounting.hpp"
 #include "experiments/config/difference.hpp"
 #include "experiments/models/make_model.hpp"
@@ -96,6 +97,18 @@ std::optional<CheckpointReader> checkpoint_to_resume(const Run& run, const RunSe
                                 checkpoint->training().step, fmt::join(differences, "\n  ")));
 }
 
+// Leaves the files of the data with the results. A run that goes on must see the same data as before.
+void keep_data_files(const Run& run, const RunSetup& setup, bool goes_on) {
+  for (const auto& [name, content] : setup.data.files()) {
+    const std::filesystem::path file = setup.folder / name;
+    if (goes_on && std::filesystem::exists(file) && read_file(file) != content) {
+      throw ConfigError(fmt::format("{}: cannot go on: the data have changed, {} would be another", run.name,
+                                    file.string()));
+    }
+    replace_file(file, content);
+  }
+}
+
 void say_what_is_unusual(const Run& run, Model& model, const std::function<void(const std::string&)>& note) {
   if (run.config.train.precision == "bfloat16" && !gemm::bfloat16_is_native()) {
     note("precision: this machine has no bfloat16 products; they are computed in float32");
@@ -141,6 +154,7 @@ RunResult run_one(const Run& run, const RunSetup& setup) {
     setup.note(text);
   };
   const std::optional<CheckpointReader> checkpoint = checkpoint_to_resume(run, setup);
+  keep_data_files(run, setup, checkpoint.has_value());
   const std::unique_ptr<Model> model = make_model(run.config.model, shape_of(setup.data));
   RunInfo info = info_of(run, setup.point, *model, setup.data, setup.provenance);
   const std::int64_t first_step = checkpoint ? checkpoint->training().step : 0;

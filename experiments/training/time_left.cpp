@@ -8,7 +8,8 @@ namespace moelab {
 
 TimeLeft::TimeLeft(const std::vector<Run>& runs) : seen_(runs.size(), 0.0) {
   for (const Run& run : runs) {
-    total_.push_back(static_cast<double>(run.config.train.num_steps() * run.config.train.batch_tokens));
+    const TrainConfig& train = run.config.train;
+    total_.push_back(static_cast<double>((train.num_steps() - run.trunk_step) * train.batch_tokens));
   }
 }
 

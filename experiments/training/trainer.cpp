@@ -2,7 +2,6 @@
 
 #include "core/error.hpp"
 #include "core/schedule.hpp"
-#include "experiments/training/checkpoint_folder.hpp"
 #include "experiments/training/finite.hpp"
 #include "experiments/training/train_step.hpp"
 
@@ -92,6 +91,8 @@ RunStatus Trainer::train() {
     take_step();
     const bool is_last = step_ == num_steps_;
     if (is_last || is_due(run_.config.eval.every_tokens)) evaluate_now(is_last);
+    const auto& branches = run_.branch_steps;
+    if (std::find(branches.begin(), branches.end(), step_) != branches.end()) save_checkpoint_in("branches");
     stopped = !is_last && hooks_.stop_requested();
     const auto& checkpoint = run_.config.train.checkpoint;
     if (stopped || (checkpoint && (is_last || is_due(checkpoint->every_tokens)))) save_checkpoint_now();
@@ -99,12 +100,17 @@ RunStatus Trainer::train() {
   return step_ == num_steps_ ? RunStatus::done : RunStatus::interrupted;
 }
 
-void Trainer::save_checkpoint_now() {
+CheckpointFolder Trainer::save_checkpoint_in(const char* name) {
   require_finite_parameters(model_, step_);
-  const CheckpointFolder folder(recorder_.folder() / "checkpoints");
-  std::filesystem::create_directories(recorder_.folder() / "checkpoints");
+  CheckpointFolder folder(recorder_.folder() / name);
+  std::filesystem::create_directories(recorder_.folder() / name);
   save_checkpoint(folder.path_of(step_), {step_, train_seconds_, run_.resolved_yaml}, model_, *optimizer_,
                   monitor_.saved());
+  return folder;
+}
+
+void Trainer::save_checkpoint_now() {
+  const CheckpointFolder folder = save_checkpoint_in("checkpoints");
   const Index keep = run_.config.train.checkpoint ? run_.config.train.checkpoint->keep : 1;
   folder.prune(keep, best_evaluated_step(recorder_.data().eval, folder.steps()));
 }
@@ -228,7 +234,7 @@ void Trainer::evaluate_now(bool is_final) {
   record.time = train_seconds_;
   record.loss = evaluation.loss;
   if (data_.vocab_size() > 0) {
-    record.bits_per_byte = evaluation.loss / std::numbers::ln2 / data_.bytes_per_token();
+    record.bits_per_byte = evaluation.loss / std::numbers::ln2 / evaluation.bytes_per_token;
   }
   record.loss_by_domain = evaluation.loss_by_domain;
   if (!is_recorded) recorder_.record_eval(record);

@@ -9,6 +9,7 @@
 #include "experiments/data/dataset.hpp"
 #include "experiments/models/model.hpp"
 #include "experiments/results/recorder.hpp"
+#include "experiments/training/checkpoint_folder.hpp"
 #include "experiments/training/evaluator.hpp"
 #include "experiments/training/routing_monitor.hpp"
 
@@ -45,10 +46,10 @@ class Trainer {
   // Goes on from a checkpoint of this run. Error where it is of another model or damaged.
   void restore(const CheckpointReader& checkpoint);
 
-  // Trains to the end, or to a stop request: returns done or interrupted. Checkpoints as the config asks, and
-  // at a stop request. Writes a snapshot at the start and at each evaluation; the last one is for the caller,
-  // who knows how the run ended. NonFiniteError naming step and tensor when a value is not finite; nothing of
-  // that step is recorded.
+  // Trains to the end, or to a stop request: returns done or interrupted. Checkpoints as the config asks, at
+  // a stop request, and, into branches/, where branches leave the run. Writes a snapshot at the start and at
+  // each evaluation; the last one is for the caller, who knows how the run ended. NonFiniteError naming step
+  // and tensor when a value is not finite; nothing of that step is recorded.
   RunStatus train();
 
   std::int64_t step() const { return step_; }
@@ -61,6 +62,7 @@ class Trainer {
   void take_step();
   void log_step(const struct StepResult& result, double lr, double norm, double seconds);
   void evaluate_now(bool is_final);
+  CheckpointFolder save_checkpoint_in(const char* name);
   void save_checkpoint_now();
   bool is_due(std::optional<Index> every_tokens) const;
   std::int64_t tokens() const { return step_ * run_.config.train.batch_tokens; }

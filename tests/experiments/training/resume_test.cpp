@@ -2,8 +2,10 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "experiments/config/difference.hpp"
+#include "experiments/data/make_dataset.hpp"
 #include "experiments/training/checkpoint_folder.hpp"
 #include "experiments/training/run_one.hpp"
+#include "tests/experiments/training/outcome.hpp"
 #include "tests/experiments/training/small_experiment.hpp"
 #include "tests/support/catch.hpp"
 
@@ -13,46 +15,6 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::vector<std::string> kCheckpoints{"train.checkpoint={every_tokens: 256, keep: 2}"};
-
-// What must not depend on interruptions: everything but times.
-struct Outcome {
-  std::vector<Matrix> parameters;
-  RunData results;
-};
-
-Outcome outcome_of(const fs::path& folder) {
-  Outcome outcome;
-  const CheckpointFolder checkpoints(folder / "checkpoints");
-  const CheckpointReader reader(checkpoints.path_of(checkpoints.steps().front()));
-  for (const std::string& name : reader.parameter_names())
-    outcome.parameters.push_back(reader.parameter(name));
-  outcome.results = recover_run(folder);
-  return outcome;
-}
-
-void check_same(const Outcome& a, const Outcome& b) {
-  CHECK(a.parameters == b.parameters);
-  REQUIRE(a.results.train.size() == b.results.train.size());
-  for (std::size_t i = 0; i < a.results.train.size(); ++i) {
-    CHECK(a.results.train[i].step == b.results.train[i].step);
-    CHECK(a.results.train[i].loss == b.results.train[i].loss);
-    CHECK(a.results.train[i].grad_norm == b.results.train[i].grad_norm);
-    CHECK(a.results.train[i].auxiliary_losses == b.results.train[i].auxiliary_losses);
-  }
-  REQUIRE(a.results.eval.size() == b.results.eval.size());
-  for (std::size_t i = 0; i < a.results.eval.size(); ++i)
-    CHECK(a.results.eval[i].loss == b.results.eval[i].loss);
-  REQUIRE(a.results.routing.size() == b.results.routing.size());
-  for (std::size_t i = 0; i < a.results.routing.size(); ++i) {
-    for (std::size_t l = 0; l < a.results.routing[i].layers.size(); ++l) {
-      CHECK(a.results.routing[i].layers[l].expert_tokens == b.results.routing[i].layers[l].expert_tokens);
-    }
-  }
-  CHECK(a.results.statistics.coactivation == b.results.statistics.coactivation);
-  CHECK(a.results.statistics.saturation_steps == b.results.statistics.saturation_steps);
-  CHECK(a.results.statistics.saturation == b.results.statistics.saturation);
-  CHECK(a.results.samples.expert_id == b.results.samples.expert_id);
-}
 
 RunSetup setup_in(const SmallExperiment& fixture, const std::string& name, bool resume = false) {
   const fs::path folder = fixture.folder.path() / name;
@@ -177,4 +139,42 @@ TEST_CASE("the newest checkpoints and the best one are kept", "[resume]") {
   CHECK(best_evaluated_step({early, late}, checkpoints.steps()) == 10);
   checkpoints.prune(1, 10);
   CHECK(checkpoints.steps() == std::vector<std::int64_t>{12, 10});
+}
+
+TEST_CASE("a run does not go on with other data", "[resume]") {
+  const SmallExperiment fixture(kCheckpoints);
+  int asked = 0;
+  RunSetup first = setup_in(fixture, "run");
+  first.hooks.stop_requested = [&] { return ++asked == 5; };
+  REQUIRE(run_one(fixture.run("dense"), first).status == RunStatus::interrupted);
+  CHECK(fs::exists(first.folder / "data.json"));
+
+  DataConfig config = fixture.run("dense").config.data;
+  config.text.eval_fraction = 0.1;
+  const auto other = make_dataset(config);
+  RunSetup changed{*other, first.folder, {}, {}};
+  changed.resume = true;
+  CHECK_THROWS_WITH(run_one(fixture.run("dense"), changed),
+                    Contains("data have changed") && Contains("data.json"));
+  CHECK(run_one(fixture.run("dense"), setup_in(fixture, "run", true)).status == RunStatus::done);
+}
+
+TEST_CASE("a run that diverges keeps the checkpoints from before, and no other", "[resume]") {
+  // The first step has a rate of 0, the second one that nothing survives.
+  const SmallExperiment fixture(
+      {"train.optimizer.lr=1e30", "train.grad_clip=null", "train.checkpoint={every_tokens: 128, keep: 3}"});
+  const RunSetup setup = setup_in(fixture, "run");
+  const auto steps_after = [&](bool resume) {
+    RunSetup again = setup_in(fixture, "run", resume);
+    CHECK(run_one(fixture.run("moe"), again).status == RunStatus::diverged);
+    return CheckpointFolder(setup.folder / "checkpoints").steps();
+  };
+  const std::vector<std::int64_t> steps = steps_after(false);
+  REQUIRE_FALSE(steps.empty());
+  CHECK(steps.back() == 1);
+  CHECK(steps_after(true) == steps);
+  for (const std::int64_t step : steps) {
+    const CheckpointReader reader(CheckpointFolder(setup.folder / "checkpoints").path_of(step));
+    for (const std::string& name : reader.parameter_names()) CHECK(reader.parameter(name).allFinite());
+  }
 }

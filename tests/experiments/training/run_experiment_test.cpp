@@ -84,3 +84,23 @@ TEST_CASE("an execution that is stopped before its first run says so", "[run_exp
   CHECK(stopped.interrupted);
   CHECK(ResultsFile(stopped.results).runs().empty());
 }
+
+TEST_CASE("a run that cannot even begin does not stop the others, and is tried again", "[run_experiment]") {
+  const SmallExperiment fixture;
+  RunOptions options = options_in(fixture, 1);
+  options.stop_requested = [] { return true; };
+  options.resume = run_experiment(fixture.experiment, options).folder;
+  options.stop_requested = [] { return false; };
+  fixture.folder.write((options.resume / "dense-s5").lexically_relative(fixture.folder.path()), "in the way");
+  const ExperimentOutcome first = run_experiment(fixture.experiment, options);
+  REQUIRE(first.failed.size() == 1);
+  CHECK(first.failed[0].name == "dense-s5");
+  CHECK_FALSE(first.interrupted);
+  CHECK(ResultsFile(first.results).run("moe-s5").status == RunStatus::done);
+
+  fs::remove(options.resume / "dense-s5");
+  const ExperimentOutcome second = run_experiment(fixture.experiment, options);
+  CHECK(second.failed.empty());
+  CHECK(ResultsFile(second.results).run("dense-s5").status == RunStatus::done);
+  CHECK(ResultsFile(second.results).runs().size() == 2);
+}
