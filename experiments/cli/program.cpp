@@ -7,6 +7,7 @@
 #include "experiments/cli/command.hpp"
 #include "experiments/cli/terminal.hpp"
 
+#include <csignal>
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
@@ -19,7 +20,8 @@ namespace {
 int report(const std::string& message, int exit_code) {
   const std::string text = message.ends_with('\n') ? message : message + '\n';
   const std::string shown = text.find(": error: ") == std::string::npos ? "moelab: error: " + text : text;
-  fmt::print(stderr, "{}", paint_diagnostics(shown, has_colour(stderr)));
+  // Nothing can be said where even this cannot be written (a full disk); the exit status still tells.
+  std::fputs(paint_diagnostics(shown, has_colour(stderr)).c_str(), stderr);
   return exit_code;
 }
 
@@ -65,6 +67,7 @@ int run(int argc, char** argv) {
 
 int run_program(int argc, char** argv) {
   keep_freed_memory();
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of a file's size fails, and is told, instead
   parallel::prepare_thread();
   try {
     return run(argc, argv);

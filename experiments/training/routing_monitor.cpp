@@ -133,10 +133,15 @@ hdf5::Group RoutingMonitor::saved() const {
     for (std::size_t l = 0; l < probe.layers.size(); ++l) {
       const moe::RoutingRecord& record = probe.layers[l];
       hdf5::Group& layer = of_probe.group(fmt::format("layer_{}", l));
-      layer.series("choice_offsets", "token",
-                   std::vector<std::int64_t>(record.choice_offsets.begin(), record.choice_offsets.end()),
-                   {"1", "first choice of each token"});
-      layer.series("expert_of", "choice", record.expert_of, {"1", "chosen expert"});
+      // Routers that mix tokens choose nothing.
+      if (!record.choice_offsets.empty()) {
+        layer.series("choice_offsets", "token",
+                     std::vector<std::int64_t>(record.choice_offsets.begin(), record.choice_offsets.end()),
+                     {"1", "first choice of each token"});
+      }
+      if (!record.expert_of.empty()) {
+        layer.series("expert_of", "choice", record.expert_of, {"1", "chosen expert"});
+      }
     }
   }
   return group;
@@ -150,12 +155,12 @@ void RoutingMonitor::restore(const hdf5::Group& group) {
     for (const hdf5::Group& layer : of_probe.groups) {
       const hdf5::Dataset* offsets = layer.find("choice_offsets");
       const hdf5::Dataset* experts = layer.find("expert_of");
-      require(offsets && experts, "[routing] the checkpoint's {} lacks the choices of {}", of_probe.name,
-              layer.name);
       moe::RoutingRecord record;
-      const auto& values = std::get<std::vector<std::int64_t>>(offsets->values);
-      record.choice_offsets.assign(values.begin(), values.end());
-      record.expert_of = std::get<std::vector<std::int32_t>>(experts->values);
+      if (offsets != nullptr) {
+        const auto& values = std::get<std::vector<std::int64_t>>(offsets->values);
+        record.choice_offsets.assign(values.begin(), values.end());
+      }
+      if (experts != nullptr) record.expert_of = std::get<std::vector<std::int32_t>>(experts->values);
       probe.layers.push_back(std::move(record));
     }
     probes_.push_back(std::move(probe));
