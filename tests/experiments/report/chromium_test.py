@@ -87,8 +87,8 @@ def check_quiet(browser, path):
 
 
 OVERFLOWING = """(() => {
-  // What is inside of a part that scrolls by itself may be wide.
-  const scrolls = e => e && (/auto|scroll/.test(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
+  // What is inside of a part that scrolls by itself may be wide; a figure cuts what does not fit.
+  const scrolls = e => e && (e.ownerSVGElement || /auto|scroll/.test(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
   return [...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !scrolls(e))
       .map(e => e.outerHTML.slice(0, 200));
 })()"""
