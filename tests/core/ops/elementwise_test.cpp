@@ -33,6 +33,14 @@ TEST_CASE("binary operations have the right gradients in every broadcast", "[ops
   }
 }
 
+TEST_CASE("nothing divided by next to nothing has gradients that are finite", "[ops][gradient]") {
+  // The square of the divisor is 0. In float32 this is a sum of dropped weights plus 1e-20.
+  const Variable nothing(Matrix::Zero(1, 1), true), tiny(Matrix::Constant(1, 1, 1e-200), true);
+  backward(ops::divide(nothing, tiny));
+  CHECK(tiny.grad()(0, 0) == 0);
+  CHECK_THAT(nothing.grad()(0, 0), WithinRel(1e200, 1e-12));
+}
+
 TEST_CASE("binary operations compute entry by entry", "[ops]") {
   const Variable column(Matrix{{1.0}, {2.0}});
   const Variable row(Matrix{{10.0, 20.0, 40.0}});
