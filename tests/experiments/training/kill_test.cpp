@@ -48,7 +48,18 @@ std::vector<std::string> run_arguments(const SmallExperiment& fixture, const std
 
 TEST_CASE("killed at any time, every file is readable, and resuming ends with the same bits", "[kill]") {
   const SmallExperiment fixture;
-  REQUIRE(status_of(start(run_arguments(fixture, "whole"))) == 0);
+  // A busy machine is slow to start a program, so the moments go by what a run takes here and now.
+  const auto begin = std::chrono::steady_clock::now();
+  const auto elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin);
+  };
+  const pid_t undisturbed = start(run_arguments(fixture, "whole"));
+  const fs::path first_file = fixture.folder.path() / "whole/trainer_test/latest/dense-s5/run.h5";
+  while (!fs::exists(first_file) && elapsed().count() < 60)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const double until_first_file = elapsed().count();
+  REQUIRE(status_of(undisturbed) == 0);
+  const double until_end = elapsed().count();
 
   const random::Stream stream(1, "moments of death");
   const fs::path latest = fixture.folder.path() / "killed" / "trainer_test" / "latest";
@@ -57,7 +68,8 @@ TEST_CASE("killed at any time, every file is readable, and resuming ends with th
   for (std::uint64_t i = 0; i < 20; ++i) {
     const pid_t pid = fs::exists(latest / "source_folder.txt") ? start({"run", "--resume", latest.string()})
                                                                : start(run_arguments(fixture, "killed"));
-    std::this_thread::sleep_for(std::chrono::milliseconds(20 + stream.below(i, 130)));
+    const double moment = until_first_file + 0.3 * stream.uniform(i) * (until_end - until_first_file);
+    std::this_thread::sleep_for(std::chrono::duration<double>(moment));
     ::kill(pid, SIGKILL);
     killed += WIFSIGNALED(status_of(pid)) ? 1 : 0;
     if (fs::exists(fixture.folder.path() / "killed"))
