@@ -36,7 +36,7 @@ start() {
   for tool in bash env cat chmod cp date dirname find flock grep id kill mkdir mv nproc python3 readlink rm sleep tail touch uname; do
     ln -s "$(command -v "$tool")" "$work/bin/$tool"
   done
-  for tool in c++ ninja h5dump ncdump; do stand_in "$tool" </dev/null; done
+  for tool in c++ ninja groff h5dump ncdump; do stand_in "$tool" </dev/null; done
   export CALLS=$work/calls
   : >"$CALLS"
   # Configuring writes what ninja would need; building writes the program. The build folder is after -B or --build.

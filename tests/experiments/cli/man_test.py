@@ -1,4 +1,4 @@
-"""The manual page: other programs typeset it without a warning, and it names every command and option.
+"""The manual page: groff typesets it without a warning, and it names every command and option.
 
 What there is comes from --help, which is another way to the parser than the page's."""
 
@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 
 moelab = sys.argv[1]
 
@@ -17,19 +16,11 @@ def answer(*arguments):
 
 def typeset(page):
     """The page as plain text, and what was warned of."""
-    with tempfile.NamedTemporaryFile("w", suffix=".1") as file:
-        file.write(page)
-        file.flush()
-        environment = {**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": "100"}
-        done = [
-            subprocess.run(command, capture_output=True, text=True, env=environment)
-            for command in (
-                ["man", "--warnings", "--no-hyphenation", "--no-justification", "-P", "cat", "-l", file.name],
-                ["groff", "-man", "-ww", "-Tutf8", file.name],
-            )
-        ]
-    assert all(d.returncode == 0 for d in done), done
-    return re.sub(r".\x08|\x1b\[[0-9;]*m", "", done[0].stdout), "".join(d.stderr for d in done)
+    command = ["groff", "-man", "-ww", "-Tutf8", "-rLL=100n"]
+    done = subprocess.run(command, input=page, check=True, capture_output=True, text=True,
+                          env={**os.environ, "LC_ALL": "C.UTF-8"})
+    text = re.sub(r".\x08|\x1b\[[0-9;]*m", "", done.stdout)
+    return text.replace("\u2212", "-").replace("\u2010", "-"), done.stderr
 
 
 page = answer("man")
