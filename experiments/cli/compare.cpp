@@ -4,7 +4,9 @@
 #include "experiments/compare/condition.hpp"
 #include "experiments/compare/render.hpp"
 
+#include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,8 +34,16 @@ void compare(const Options& options, Context& context) {
   std::vector<Condition> conditions;
   for (const std::string& text : options.fail_if) conditions.push_back(parse_condition(text));
 
+  // `runs/NAME/*/results.h5` finds the newest file twice: as itself and behind the link `latest`.
   std::vector<ResultsFile> files;
-  for (const std::string& path : options.files) files.emplace_back(path);
+  std::set<std::filesystem::path> known;
+  for (const std::string& path : options.files) {
+    if (known.insert(std::filesystem::weakly_canonical(path)).second) {
+      files.emplace_back(path);
+    } else if (!context.quiet) {
+      fmt::print(stderr, "moelab: {} is given twice and counts once\n", path);
+    }
+  }
   const Comparison comparison = compare_files(files, how);
   fmt::print("{}", render(comparison, format));
   for (std::size_t i = 0; i < conditions.size(); ++i) {

@@ -85,7 +85,7 @@ TextTable health_table(const ResultsFile& file, const std::vector<std::string>& 
                ? "-"
                : fmt::format("{:.0f}", h.dead_fraction * static_cast<double>(h.num_experts)),
            std::isnan(h.fraction_dropped) ? "-" : with_digits(100 * h.fraction_dropped, 2) + " %",
-           with_digits(h.router_entropy, 3) + " nat"});
+           std::isfinite(h.router_entropy) ? with_digits(h.router_entropy, 3) + " nat" : "-"});
   return t;
 }
 

@@ -46,6 +46,11 @@ TEST_CASE("commands that read results") {
   const Answer compared = moelab_in(folder, "compare results.h5");
   CHECK(compared.code == 0);
   CHECK_THAT(compared.out, Contains("-0.2000"));
+  // The link `latest` beside the execution that it names: one file.
+  std::filesystem::create_symlink(folder.path(), folder.path() / "latest");
+  const Answer twice = moelab_in(folder, "compare results.h5 latest/results.h5");
+  CHECK(twice.out == compared.out);
+  CHECK_THAT(twice.err, Contains("latest/results.h5 is given twice"));
   CHECK_THAT(moelab_in(folder, "compare results.h5 --baseline moe --format md").out,
              Contains("| dense |") && Contains("+0.2000"));
   const Answer held = moelab_in(folder, "compare results.h5 --fail-if 'delta < 0'");
