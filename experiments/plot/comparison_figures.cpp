@@ -114,7 +114,7 @@ Drawing scaling_figure(const ResultsFile& file, const FigureOptions& options) {
     }
     require(!sizes.empty(), "[plot] no variant of {} has a loss and a size", file.path().string());
     const auto law = fit_power_law(sizes, losses, c.confidence);
-    std::string title = "fewer than four sizes: no fit";
+    std::string title = "fewer than four sizes over a factor of 2: no fit";
     if (law) title = fmt::format("{:.3g} + {:.3g} C^-{:.2g}", law->c, law->a, law->alpha);
     if (law && !std::isnan(law->alpha_interval.low))
       title += fmt::format(", exponent {:.2g} to {:.2g}", law->alpha_interval.low, law->alpha_interval.high);

@@ -15,6 +15,7 @@ namespace {
 constexpr double kDelta = 1e-3;  // of the Huber loss
 constexpr int kResamples = 200;
 constexpr std::size_t kSizesForFit = 4;
+constexpr double kLeastSpan = 2;  // of the sizes
 
 using Vector = std::array<double, 3>;  // log a, log c, alpha
 
@@ -118,6 +119,8 @@ std::optional<PowerLaw> fit_power_law(std::span<const double> size, std::span<co
     data.log_loss.push_back(std::log(loss[i]));
   }
   if (different(data.log_size) < kSizesForFit) return std::nullopt;
+  const auto [least, most] = std::ranges::minmax(data.log_size);
+  if (most - least < std::log(kLeastSpan)) return std::nullopt;
   const Vector v = fit(data);
   PowerLaw law{std::exp(v[1]), std::exp(v[0]), v[2], {NAN, NAN}};
   const random::Stream stream(0, "power_law");

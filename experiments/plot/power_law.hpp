@@ -15,7 +15,8 @@ struct PowerLaw {
   double at(double size) const;
 };
 
-// Nothing where there are fewer than four different sizes: three parameters would go through anything.
+// Nothing where there are fewer than four different sizes, since three parameters would go through anything,
+// or where the largest is less than twice the smallest, since an exponent says nothing then.
 std::optional<PowerLaw> fit_power_law(std::span<const double> size, std::span<const double> loss,
                                       double confidence = 0.95);
 

@@ -133,4 +133,5 @@ TEST_CASE("plot the power law is found again", "[plot]") {
   CHECK_THAT(law->at(1e6), WithinAbs(1.7 + 400 * std::pow(1e6, -0.34), 1e-3));
   CHECK((law->alpha_interval.low <= 0.341 && law->alpha_interval.high >= 0.339));
   CHECK_FALSE(fit_power_law(std::vector<double>{1, 2, 3, 3}, std::vector<double>{3, 2, 1, 1}));
+  CHECK_FALSE(fit_power_law(std::vector<double>{100, 101, 102, 150}, std::vector<double>{3, 2, 1, 1}));
 }
