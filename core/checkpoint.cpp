@@ -98,9 +98,14 @@ void CheckpointReader::read(const std::string& dataset, MatrixView value) const 
           "{} has shape ({}), the model wants ({}, {})", where, fmt::join(shape, ", "), value.rows(),
           value.cols());
   file_.read_into<Scalar>(dataset, std::span<Scalar>(value.data(), static_cast<std::size_t>(value.size())));
+  check_sum(dataset, view(value));
+}
+
+void CheckpointReader::check_sum(const std::string& dataset, ConstMatrixView value) const {
+  const std::string where = fmt::format("[checkpoint] {}: {}", file_.path().string(), dataset);
   const auto crc = file_.attribute(dataset, "crc32");
   require(crc && std::holds_alternative<std::int64_t>(*crc), "{} has no checksum", where);
-  require(std::get<std::int64_t>(*crc) == crc_of(view(value)),
+  require(std::get<std::int64_t>(*crc) == crc_of(value),
           "{} is damaged: its checksum does not match; use an older checkpoint", where);
 }
 
@@ -111,19 +116,31 @@ void CheckpointReader::restore(Module& module) const {
     p.parameter->mark_changed();
     wanted.insert(p.path);
   }
-  for (const std::string& name : parameter_names()) {
-    require(wanted.contains(name), "[checkpoint] {}: parameter {} is not part of the model",
-            file_.path().string(), name);
-  }
+  require_no_others("parameters", wanted);
+  wanted.clear();
   for (const NamedState& s : states(module)) {
     read("state/" + s.path, {s.state->data(), s.state->rows(), s.state->cols()});
+    wanted.insert(s.path);
   }
+  require_no_others("state", wanted);
 }
 
 void CheckpointReader::restore(Optimizer& optimizer) const {
-  optimizer.visit_state(
-      [this](const std::string& name, const MatrixView& value) { read("optimizer/" + name, value); });
+  std::set<std::string> wanted;
+  optimizer.visit_state([&](const std::string& name, const MatrixView& value) {
+    read("optimizer/" + name, value);
+    wanted.insert(name);
+  });
+  require_no_others("optimizer", wanted);
   optimizer.set_num_steps(attribute<std::int64_t>(file_, "optimizer_steps"));
+}
+
+void CheckpointReader::require_no_others(const std::string& group,
+                                         const std::set<std::string>& wanted) const {
+  for (const std::string& name : names_in(group)) {
+    require(wanted.contains(name), "[checkpoint] {}: {}/{} is not part of the model", file_.path().string(),
+            group, name);
+  }
 }
 
 void CheckpointReader::verify() const {
@@ -144,10 +161,9 @@ std::vector<std::string> CheckpointReader::parameter_names() const { return name
 Matrix CheckpointReader::parameter(const std::string& name) const { return read_whole("parameters/" + name); }
 
 Matrix CheckpointReader::read_whole(const std::string& dataset) const {
-  const auto shape = file_.shape(dataset);
-  require(shape.size() == 2, "[checkpoint] {}: {} is no matrix", file_.path().string(), dataset);
-  Matrix value(static_cast<Index>(shape[0]), static_cast<Index>(shape[1]));
-  read(dataset, {value.data(), value.rows(), value.cols()});
+  const auto [shape, values] = file_.read_array<Scalar>(dataset, {hdf5::kAnyLength, hdf5::kAnyLength});
+  const ConstMatrixView value(values.data(), static_cast<Index>(shape[0]), static_cast<Index>(shape[1]));
+  check_sum(dataset, value);
   return value;
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 
 namespace moelab {
@@ -50,6 +51,8 @@ class CheckpointReader {
  private:
   void read(const std::string& dataset, MatrixView value) const;
   Matrix read_whole(const std::string& dataset) const;
+  void check_sum(const std::string& dataset, ConstMatrixView value) const;
+  void require_no_others(const std::string& group, const std::set<std::string>& wanted) const;
   std::vector<std::string> names_in(const std::string& group) const;
   hdf5::Reader file_;
   TrainingState training_;

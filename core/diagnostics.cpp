@@ -9,18 +9,6 @@ namespace moelab {
 
 namespace {
 
-bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
-
-// Byte at which character `column` (from 1) of a line starts.
-std::size_t byte_of_column(std::string_view line, int column) {
-  std::size_t byte = 0;
-  for (int seen = 1; byte < line.size() && seen < column; ++seen) {
-    ++byte;
-    while (byte < line.size() && continues_character(line[byte])) ++byte;
-  }
-  return byte;
-}
-
 // A caret under the column and tildes under the rest of the word. Tabs before it stay tabs, so that it lines
 // up.
 std::string marker(std::string_view line, int column) {
@@ -38,15 +26,32 @@ std::string marker(std::string_view line, int column) {
   return out;
 }
 
+std::vector<std::size_t> starts_of_lines(std::string_view text) {
+  std::vector<std::size_t> starts{0};
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\n') starts.push_back(i + 1);
+  }
+  return starts;
+}
+
 }  // namespace
 
-std::string_view Source::line(int number) const {
-  std::string_view rest = text;
-  for (int i = 1; i < number; ++i) {
-    const std::size_t end = rest.find('\n');
-    if (end == std::string_view::npos) return {};
-    rest.remove_prefix(end + 1);
+std::size_t byte_of_column(std::string_view line, int column) {
+  std::size_t byte = 0;
+  for (int seen = 1; byte < line.size() && seen < column; ++seen) {
+    ++byte;
+    while (byte < line.size() && continues_character(line[byte])) ++byte;
   }
+  return byte;
+}
+
+Source::Source(std::string name_, std::string text_)
+    : name(std::move(name_)), text(std::move(text_)), line_starts(starts_of_lines(text)) {}
+
+std::string_view Source::line(int number) const {
+  if (number < 1 || number > std::ssize(line_starts)) return {};
+  const std::string_view rest =
+      std::string_view(text).substr(line_starts[static_cast<std::size_t>(number - 1)]);
   return rest.substr(0, rest.find('\n'));
 }
 

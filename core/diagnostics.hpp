@@ -11,11 +11,19 @@ namespace moelab {
 
 // A text that a user wrote: a file, or an argument of the command line.
 struct Source {
-  std::string name;  // as shown in messages
-  std::string text;  // lines end with \n
+  Source(std::string name, std::string text);
   // Line `number`, from 1, without its end; empty past the last.
   std::string_view line(int number) const;
+
+  const std::string name;                      // as shown in messages
+  const std::string text;                      // lines end with \n
+  const std::vector<std::size_t> line_starts;  // the byte at which each line begins
 };
+
+// Whether a byte goes on with the UTF-8 character of the byte before it.
+inline bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+// Byte at which character `column` (from 1) of a line starts; its size for columns past it.
+std::size_t byte_of_column(std::string_view line, int column);
 
 // A place in a source. Lines and columns count from 1; columns count characters, not bytes.
 struct Mark {

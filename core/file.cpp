@@ -35,6 +35,11 @@ class Descriptor {
   void sync() const {
     require(::fsync(value_) == 0, "[file] cannot sync {}: {}", path_, std::strerror(errno));
   }
+  // Some file systems have no such call for folders.
+  void sync_folder() const {
+    const bool done = ::fsync(value_) == 0 || errno == EINVAL || errno == ENOTSUP;
+    require(done, "[file] cannot sync {}: {}", path_, std::strerror(errno));
+  }
   void close() {
     const int code = ::close(std::exchange(value_, -1));
     require(code == 0, "[file] cannot close {}: {}", path_, std::strerror(errno));
@@ -77,7 +82,7 @@ void replace_file(const std::filesystem::path& path, std::span<const char> bytes
     std::filesystem::remove(temporary, ignored);
     throw;
   }
-  Descriptor(path.has_parent_path() ? path.parent_path() : ".", O_RDONLY | O_DIRECTORY).sync();
+  Descriptor(path.has_parent_path() ? path.parent_path() : ".", O_RDONLY | O_DIRECTORY).sync_folder();
 }
 
 std::string read_file(const std::filesystem::path& path) { return Descriptor(path, O_RDONLY).read(); }

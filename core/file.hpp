@@ -10,8 +10,9 @@
 namespace moelab {
 
 // Writes the bytes to `<path>.tmp`, syncs, lets `verify` look at that file (it throws when it is not
-// content), renames it to `path` and syncs the folder. Error naming the path when anything fails: the old
-// file is then still there and the temporary is gone.
+// content), renames it to `path` and syncs the folder. Error naming the path when anything before the
+// renaming fails: the old file is then still there and the temporary is gone. File systems that cannot sync
+// folders are let pass: the new file is whole, when its name is safe from a loss of power is then up to them.
 void replace_file(const std::filesystem::path& path, std::span<const char> bytes,
                   const std::function<void(const std::filesystem::path& temporary)>& verify = {});
 

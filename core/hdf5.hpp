@@ -11,9 +11,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -105,7 +107,17 @@ void write_file(const std::filesystem::path& path, const Group& root, const Writ
 // is wrong.
 const std::filesystem::path& require_sealed(const std::filesystem::path& path);
 
-// Reads a file. Paths are as in "runs/a/train/loss"; "" is the root. Errors name file and object.
+// An axis of any length, for Reader::read_array.
+inline constexpr std::size_t kAnyLength = std::numeric_limits<std::size_t>::max();
+
+template <class T>
+struct Array {
+  std::vector<std::size_t> shape;
+  std::vector<T> values;  // in row-major order
+};
+
+// Reads a file. No file is trusted: memory is taken for at most 1,100 times the bytes of the file, and groups
+// must form a tree. Paths are as in "runs/a/train/loss"; "" is the root. Errors name file and object.
 class Reader {
  public:
   explicit Reader(std::filesystem::path path);
@@ -122,19 +134,27 @@ class Reader {
   // All values, converted to T (float, double, int16, int32, int64, uint8 or std::string).
   template <class T>
   std::vector<T> read(const std::string& dataset) const;
-  // The same into memory of exactly that size (float or double).
+  // The same with the shape, which must be as wanted: Error saying both where it is not.
+  template <class T>
+  Array<T> read_array(const std::string& dataset, std::initializer_list<std::size_t> wanted) const;
+  // All values into memory of exactly that size (float or double).
   template <class T>
   void read_into(const std::string& dataset, std::span<T> values) const;
   // A scalar string.
   std::string text(const std::string& dataset) const;
   // Nothing where there is no such attribute.
   std::optional<AttributeValue> attribute(const std::string& object, const std::string& name) const;
+  // Empty where there is none, or it is no text.
+  std::string text_attribute(const std::string& object, const std::string& name) const;
   // One dataset or a whole group, as it would be written again.
   Dataset dataset(const std::string& dataset) const;
   Group group(const std::string& group = "") const;
 
  private:
   struct State;
+  using Address = std::pair<unsigned long, std::uint64_t>;  // of an object: the file, and where it is there
+  // The group with all below it; Error for one that was seen.
+  Group tree(const std::string& group, std::set<Address>& seen) const;
   std::unique_ptr<State> state_;
 };
 

@@ -1,9 +1,11 @@
 #include "core/error.hpp"
 #include "core/hdf5.hpp"
 #include "core/hdf5_handle.hpp"
+#include "core/hdf5_parts.hpp"
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 namespace moelab::hdf5 {
 
@@ -15,106 +17,6 @@ struct Reader::State {
 namespace {
 
 std::string object_name(const std::string& object) { return object.empty() ? "/" : object; }
-
-// Strings of a dataset or attribute through the reading function `read(type, buffer)`.
-template <class Read>
-std::vector<std::string> read_strings(hid_t file_type, hid_t space, std::size_t count,
-                                      const std::string& where, const Read& read) {
-  std::vector<std::string> strings(count);
-  if (check(H5Tis_variable_str(file_type), "read", where) > 0) {
-    const Handle type = string_type(H5Tget_cset(file_type));
-    std::vector<char*> pointers(count, nullptr);
-    check(read(type.get(), pointers.data()), "read", where);
-    for (std::size_t i = 0; i < count; ++i)
-      if (pointers[i]) strings[i] = pointers[i];
-    check(H5Dvlen_reclaim(type.get(), space, H5P_DEFAULT, pointers.data()), "read", where);
-    return strings;
-  }
-  const std::size_t width = H5Tget_size(file_type);
-  std::string buffer(width * count, '\0');
-  check(read(file_type, buffer.data()), "read", where);
-  for (std::size_t i = 0; i < count; ++i) {
-    strings[i] = buffer.substr(i * width, width);
-    const std::size_t end = strings[i].find('\0');
-    if (end != std::string::npos) strings[i].resize(end);
-  }
-  return strings;
-}
-
-constexpr std::size_t kMostValues = std::size_t{1} << 48;
-constexpr std::size_t kMostInAttribute = 1 << 16;  // the library writes no larger ones
-
-struct Extent {
-  std::vector<std::size_t> shape;
-  std::size_t count = 1;
-};
-
-Extent extent_of(hid_t space, const std::string& where) {
-  Extent extent;
-  std::array<hsize_t, H5S_MAX_RANK> sizes{};
-  const int rank = check(H5Sget_simple_extent_dims(space, sizes.data(), nullptr), "read the shape of", where);
-  for (int axis = 0; axis < rank; ++axis) {
-    extent.shape.push_back(sizes[axis]);
-    require(sizes[axis] == 0 || extent.count <= kMostValues / sizes[axis],
-            "[hdf5] {} claims more than 2^48 values", where);
-    extent.count *= sizes[axis];
-  }
-  return extent;
-}
-
-AttributeValue read_attribute(hid_t attribute, const std::string& where) {
-  const Handle type(H5Aget_type(attribute), H5Tclose, "read", where);
-  const Handle space(H5Aget_space(attribute), H5Sclose, "read", where);
-  const Extent extent = extent_of(space.get(), where);
-  const H5T_class_t type_class = H5Tget_class(type.get());
-  require(extent.count > 0 && extent.count <= kMostInAttribute && H5Tget_size(type.get()) <= kMostInAttribute,
-          "[hdf5] {} claims {} values", where, extent.count);
-  if (type_class == H5T_STRING) {
-    std::vector<std::string> strings =
-        read_strings(type.get(), space.get(), extent.count, where,
-                     [&](hid_t t, void* buffer) { return H5Aread(attribute, t, buffer); });
-    if (extent.shape.empty()) return strings[0];
-    return strings;
-  }
-  const auto numbers = [&]<class T>(T) {
-    std::vector<T> values(extent.count);
-    check(H5Aread(attribute, TypeOf<T>::memory(), values.data()), "read", where);
-    return values;
-  };
-  require(type_class == H5T_FLOAT || type_class == H5T_INTEGER, "[hdf5] {} is neither a number nor text",
-          where);
-  if (extent.shape.empty()) {
-    if (type_class == H5T_FLOAT) return numbers(double{})[0];
-    return numbers(std::int64_t{})[0];
-  }
-  if (type_class == H5T_FLOAT) return numbers(double{});
-  if (H5Tget_size(type.get()) == 1) return numbers(std::uint8_t{});
-  return numbers(std::int64_t{});
-}
-
-// What the library and write_file keep in attributes; it comes back in other fields or is made again.
-bool is_internal(const std::string& name) {
-  return name == "CLASS" || name == "NAME" || name == "REFERENCE_LIST" || name == "DIMENSION_LIST" ||
-         name == "_Netcdf4Dimid" || name == "_FillValue" || name == "units" || name == "long_name";
-}
-
-std::vector<Attribute> read_attributes(hid_t object, const std::string& where) {
-  H5O_info_t info;
-  check(H5Oget_info(object, &info), "read", where);
-  std::vector<Attribute> attributes;
-  for (hsize_t i = 0; i < info.num_attrs; ++i) {
-    // Files of others may not track the order of creation.
-    hid_t id = H5Aopen_by_idx(object, ".", H5_INDEX_CRT_ORDER, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
-    if (id < 0) id = H5Aopen_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
-    const Handle attribute(id, H5Aclose, "read an attribute of", where);
-    std::array<char, 256> name{};
-    check(H5Aget_name(attribute.get(), name.size(), name.data()), "read an attribute of", where);
-    if (!is_internal(name.data()))
-      attributes.push_back(
-          {name.data(), read_attribute(attribute.get(), std::string(name.data()) + " of " + where)});
-  }
-  return attributes;
-}
 
 herr_t first_scale_name(hid_t, unsigned, hid_t scale, void* data) {
   std::array<char, 256> name{};
@@ -184,11 +86,15 @@ Extent dataset_extent(hid_t dataset, const std::string& where) {
   return extent_of(space.get(), where);
 }
 
-// Before memory is taken: a damaged or hostile file can claim any shape. What is stored bounds what may be
-// there, since deflate shrinks to a 1032nd at best.
+// Before memory is taken: a damaged or hostile file can claim any shape, and any storage. What is stored, and
+// is not more than the file, bounds what may be there, since deflate shrinks to a 1032nd at best.
 void require_stored(hid_t dataset, hid_t type, const Extent& extent, const std::string& where) {
   const std::size_t element = std::max<std::size_t>(1, H5Tget_size(type));
-  const std::size_t most = 1100 * static_cast<std::size_t>(H5Dget_storage_size(dataset)) + 4096;
+  hsize_t file_size = 0;
+  const Handle file(H5Iget_file_id(dataset), H5Fclose, "find the file of", where);
+  check(H5Fget_filesize(file.get(), &file_size), "find the size of the file of", where);
+  const std::size_t most =
+      1100 * static_cast<std::size_t>(std::min(H5Dget_storage_size(dataset), file_size)) + 4096;
   require(extent.count <= most / element, "[hdf5] {} claims {} values, more than what is stored can hold",
           where, extent.count);
 }
@@ -237,17 +143,6 @@ Values dataset_as_stored(hid_t dataset, const std::string& where) {
   return dataset_values<std::int64_t>(dataset, where);
 }
 
-std::optional<AttributeValue> attribute_of(hid_t object, const std::string& name, const std::string& where) {
-  if (check(H5Aexists(object, name.c_str()), "look for an attribute of", where) == 0) return std::nullopt;
-  const Handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose, "open", name + " of " + where);
-  return read_attribute(attribute.get(), name + " of " + where);
-}
-
-std::string text_attribute(hid_t object, const std::string& name, const std::string& where) {
-  const auto value = attribute_of(object, name, where);
-  return value && std::holds_alternative<std::string>(*value) ? std::get<std::string>(*value) : std::string();
-}
-
 }  // namespace
 
 bool Reader::has(const std::string& object) const {
@@ -294,6 +189,29 @@ template std::vector<std::uint8_t> Reader::read(const std::string&) const;
 template std::vector<std::string> Reader::read(const std::string&) const;
 
 template <class T>
+Array<T> Reader::read_array(const std::string& dataset, std::initializer_list<std::size_t> wanted) const {
+  const LibraryLock lock;
+  Array<T> array{shape(dataset), {}};
+  const bool fits = std::ranges::equal(
+      array.shape, wanted, [](std::size_t is, std::size_t want) { return want == kAnyLength || is == want; });
+  if (!fits) {
+    std::vector<std::string> lengths;
+    for (const std::size_t length : wanted)
+      lengths.push_back(length == kAnyLength ? "any" : std::to_string(length));
+    fail("[hdf5] {} has the shape ({}) instead of ({})", at(state_->path, dataset),
+         fmt::join(array.shape, ", "), fmt::join(lengths, ", "));
+  }
+  array.values = read<T>(dataset);
+  return array;
+}
+template Array<float> Reader::read_array(const std::string&, std::initializer_list<std::size_t>) const;
+template Array<double> Reader::read_array(const std::string&, std::initializer_list<std::size_t>) const;
+template Array<std::int16_t> Reader::read_array(const std::string&, std::initializer_list<std::size_t>) const;
+template Array<std::int32_t> Reader::read_array(const std::string&, std::initializer_list<std::size_t>) const;
+template Array<std::int64_t> Reader::read_array(const std::string&, std::initializer_list<std::size_t>) const;
+template Array<std::string> Reader::read_array(const std::string&, std::initializer_list<std::size_t>) const;
+
+template <class T>
 void Reader::read_into(const std::string& dataset, std::span<T> values) const {
   const LibraryLock lock;
   const std::string where = at(state_->path, dataset);
@@ -322,6 +240,11 @@ std::optional<AttributeValue> Reader::attribute(const std::string& object, const
   return attribute_of(handle.get(), name, where);
 }
 
+std::string Reader::text_attribute(const std::string& object, const std::string& name) const {
+  const auto value = attribute(object, name);
+  return value && std::holds_alternative<std::string>(*value) ? std::get<std::string>(*value) : std::string();
+}
+
 Dataset Reader::dataset(const std::string& dataset) const {
   const LibraryLock lock;
   const std::string where = at(state_->path, dataset);
@@ -341,8 +264,7 @@ Dataset Reader::dataset(const std::string& dataset) const {
       result.dimensions.push_back(name);
     }
   }
-  result.meaning = {text_attribute(handle.get(), "units", where),
-                    text_attribute(handle.get(), "long_name", where)};
+  result.meaning = {text_attribute(dataset, "units"), text_attribute(dataset, "long_name")};
   if (const auto fill = attribute_of(handle.get(), "_FillValue", where)) {
     std::visit(
         [&](const auto& v) {
@@ -361,14 +283,26 @@ Dataset Reader::dataset(const std::string& dataset) const {
 }
 
 Group Reader::group(const std::string& group) const {
+  std::set<Address> seen;
+  return tree(group, seen);
+}
+
+Group Reader::tree(const std::string& group, std::set<Address>& seen) const {
   const LibraryLock lock;
   const std::string where = at(state_->path, group);
   const std::string prefix = group.empty() ? "" : group + "/";
   Group result;
   result.name = group.substr(group.rfind('/') + 1);
-  result.attributes = read_attributes(open_group(state_->file.get(), group, where).get(), where);
+  {
+    const Handle handle = open_group(state_->file.get(), group, where);
+    H5O_info_t info;
+    check(H5Oget_info(handle.get(), &info), "read", where);
+    require(seen.emplace(info.fileno, info.addr).second,
+            "[hdf5] {} is also another group: groups must form a tree", where);
+    result.attributes = read_attributes(handle.get(), where);
+  }
   for (const std::string& name : datasets(group)) result.datasets.push_back(dataset(prefix + name));
-  for (const std::string& name : groups(group)) result.groups.push_back(this->group(prefix + name));
+  for (const std::string& name : groups(group)) result.groups.push_back(tree(prefix + name, seen));
   return result;
 }
 

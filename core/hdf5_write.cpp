@@ -37,10 +37,14 @@ std::string at(const std::string& file, const std::string& path) { return path +
 
 std::string child_path(const std::string& path, const std::string& name) { return path + "/" + name; }
 
-std::vector<const char*> pointers_to(std::span<const std::string> strings) {
+// For the library, to which a NUL is the end of a text.
+std::vector<const char*> pointers_to(std::span<const std::string> strings, const std::string& where) {
   std::vector<const char*> pointers;
   pointers.reserve(strings.size());
-  for (const std::string& s : strings) pointers.push_back(s.c_str());
+  for (const std::string& s : strings) {
+    require(s.find('\0') == std::string::npos, "[hdf5] {} holds text with the character NUL", where);
+    pointers.push_back(s.c_str());
+  }
   return pointers;
 }
 
@@ -102,11 +106,11 @@ void TreeWriter::write_attribute(hid_t object, const std::string& path, const st
         if constexpr (std::is_same_v<T, std::string>) {
           require(v.size() <= kAttributeLimit, "[hdf5] {} has {} bytes, more than {}: write it as a dataset",
                   where, v.size(), kAttributeLimit);
-          write_string_attribute(object, name, where, scalar_space().get(), {v.c_str()});
+          write_string_attribute(object, name, where, scalar_space().get(), pointers_to({&v, 1}, where));
         } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
           require(v.size() * 16 <= kAttributeLimit, "[hdf5] {} has {} strings: write it as a dataset", where,
                   v.size());
-          write_string_attribute(object, name, where, simple_space(v.size()).get(), pointers_to(v));
+          write_string_attribute(object, name, where, simple_space(v.size()).get(), pointers_to(v, where));
         } else if constexpr (std::is_arithmetic_v<T>) {
           write_simple_attribute(object, name, where, scalar_space().get(), &v);
         } else {
@@ -122,7 +126,8 @@ void TreeWriter::write_attribute(hid_t object, const std::string& path, const st
 void TreeWriter::check_names(const std::string& path, const Group& tree) const {
   std::set<std::string> seen;
   const auto check_name = [&](const std::string& name) {
-    require(!name.empty() && name != "." && name.find('/') == std::string::npos,
+    require(!name.empty() && name != "." && name.find('/') == std::string::npos &&
+                name.find('\0') == std::string::npos,
             "[hdf5] '{}' is no name for an object in {}", name, at(file_, path));
     require(seen.insert(name).second, "[hdf5] {} holds two objects of the name '{}'", at(file_, path), name);
   };
@@ -248,7 +253,7 @@ void TreeWriter::write_values(hid_t group, const std::string& path, const Datase
           out = Handle(H5Dcreate2(group, dataset.name.c_str(), type.get(), space.get(), H5P_DEFAULT,
                                   properties.get(), H5P_DEFAULT),
                        H5Dclose, "create", where);
-          check(H5Dwrite(out.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, pointers_to(v).data()),
+          check(H5Dwrite(out.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, pointers_to(v, where).data()),
                 "write", where);
         } else {
           checksum.add(v.data(), v.size() * sizeof(T));

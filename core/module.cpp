@@ -17,9 +17,14 @@ namespace {
 constexpr std::align_val_t kAlignment{64};
 constexpr Index kAlignedScalars = 64 / static_cast<Index>(sizeof(Scalar));
 
-Scalar* allocate_zeros(Index size) {
-  auto* p = static_cast<Scalar*>(::operator new(static_cast<std::size_t>(size) * sizeof(Scalar), kAlignment));
-  std::fill_n(p, size, Scalar{0});
+struct Free {
+  void operator()(Scalar* p) const { ::operator delete(p, kAlignment); }
+};
+
+std::unique_ptr<Scalar, Free> allocate_zeros(Index size) {
+  std::unique_ptr<Scalar, Free> p(
+      static_cast<Scalar*>(::operator new(static_cast<std::size_t>(size) * sizeof(Scalar), kAlignment)));
+  std::fill_n(p.get(), size, Scalar{0});
   return p;
 }
 
@@ -70,7 +75,8 @@ MatrixView Parameter::value() const {
 MatrixView Parameter::grad() const {
   require(grad_ != nullptr, "[parameter] a ({}, {}) parameter was used before it was given storage", rows_,
           cols_);
-  if (take_cleared_grad()) std::fill_n(grad_, size(), Scalar{0});
+  // Tasks that share a gradient come here at once: those after the first only look.
+  if (grad_is_cleared_ && take_cleared_grad()) std::fill_n(grad_, size(), Scalar{0});
   return {grad_, rows_, cols_};
 }
 
@@ -125,8 +131,9 @@ ParameterStore::ParameterStore(Module& module, std::uint64_t seed) : parameters_
     offsets_.push_back(size_);
     size_ += (p.parameter->size() + kAlignedScalars - 1) / kAlignedScalars * kAlignedScalars;
   }
-  values_ = allocate_zeros(size_);
-  grads_ = allocate_zeros(size_);
+  auto values = allocate_zeros(size_);
+  grads_ = allocate_zeros(size_).release();
+  values_ = values.release();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     Parameter& p = *parameters_[i].parameter;
     p.value_ = values_ + offsets_[i];

@@ -76,14 +76,13 @@ std::string describe(const Node& node) {
 
 std::shared_ptr<const Source> make_source(std::string name, std::string_view text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  auto source = std::make_shared<Source>();
-  source->name = std::move(name);
-  source->text.reserve(text.size());
+  std::string lines;
+  lines.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n') continue;
-    source->text += text[i];
+    lines += text[i];
   }
-  return source;
+  return std::make_shared<const Source>(std::move(name), std::move(lines));
 }
 
 std::shared_ptr<const Source> read_source(const std::string& path) {

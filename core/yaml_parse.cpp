@@ -44,8 +44,7 @@ class Builder final : public YAML::EventHandler {
     const int offset = at.line == 0 ? first_column_ - 1 : 0;
     const std::size_t bytes = static_cast<std::size_t>(std::max(at.column, 0) + offset);
     for (std::size_t i = 0; i < bytes; ++i) {
-      const bool continues = i < line.size() && (static_cast<unsigned char>(line[i]) & 0xC0) == 0x80;
-      if (!continues) ++out.column;
+      if (i >= line.size() || !continues_character(line[i])) ++out.column;
     }
     return out;
   }
@@ -69,6 +68,9 @@ class Builder final : public YAML::EventHandler {
     Node node = Node::scalar(value, tag == "!");
     node.mark = mark(at);
     check_tag(tag, node.mark);
+    if (node.text.find('\0') != std::string::npos) {
+      diagnostics_.error(node.mark, "the text holds the character NUL, which ends texts elsewhere");
+    }
     if (node.quoted && !is_closed(at)) {
       diagnostics_.error(node.mark, "the quote is never closed");
       throw Stop{};
@@ -109,8 +111,7 @@ class Builder final : public YAML::EventHandler {
 
   std::string_view text_at(const Mark& at) const {
     const std::string_view line = source_->line(at.line);
-    const auto column = static_cast<std::size_t>(at.column - 1);
-    return column < line.size() ? line.substr(column) : std::string_view{};
+    return line.substr(byte_of_column(line, at.column));
   }
 
   // yaml-cpp takes the end of the text for a closing quote.

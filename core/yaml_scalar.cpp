@@ -63,7 +63,8 @@ std::optional<Decimal> take_apart(std::string_view text) {
   if (!text.empty() && (text[0] == 'e' || text[0] == 'E')) {
     text.remove_prefix(1);
     d.has_exponent = true;
-    if (!text.empty() && text[0] == '+') text.remove_prefix(1);
+    if (text.starts_with("+-")) return std::nullopt;
+    if (text.starts_with('+')) text.remove_prefix(1);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), d.exponent);
     if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
     return d;

@@ -56,10 +56,9 @@ Matrix masked(const DropoutMask& mask, const Scalar* x, Index rows, Index cols) 
 }  // namespace
 
 DropoutMask::DropoutMask(double rate, const random::Stream& stream)
-    : key_(stream.bits(0)),
-      threshold_(static_cast<std::uint32_t>(std::ldexp(rate, 32))),
-      kept_(static_cast<Scalar>(1 / (1 - rate))) {
+    : key_(stream.bits(0)), kept_(static_cast<Scalar>(1 / (1 - rate))) {
   require(rate >= 0 && rate < 1, "[dropout] rate={} is not in [0, 1)", rate);
+  threshold_ = static_cast<std::uint32_t>(std::ldexp(rate, 32));
 }
 
 void DropoutMask::factors(std::uint64_t first, Index n, Scalar* out) const {

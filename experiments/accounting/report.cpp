@@ -1,6 +1,7 @@
 #include "experiments/accounting/report.hpp"
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -188,7 +189,7 @@ std::string accounting_table(const std::vector<CountedModel>& models) {
 }
 
 std::string accounting_json(const std::vector<CountedModel>& models) {
-  if (models.size() == 1) return model_json(models.front()).dump(2) + "\n";
+  if (models.size() == 1) return json_text(model_json(models.front()), 2) + "\n";
   Json all = Json::array();
   const Accounting& first = models.at(0).accounting;
   for (const CountedModel& m : models) {
@@ -201,7 +202,7 @@ std::string accounting_json(const std::vector<CountedModel>& models) {
     j["relative_active"] = ratio(m.accounting.active_all, first.active_all);
     all.push_back(std::move(j));
   }
-  return Json{{"models", std::move(all)}}.dump(2) + "\n";
+  return json_text(Json{{"models", std::move(all)}}, 2) + "\n";
 }
 
 }  // namespace moelab

@@ -1,6 +1,7 @@
 #include "experiments/compare/render.hpp"
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "experiments/compare/text_table.hpp"
 
 #include <algorithm>
@@ -136,7 +137,7 @@ std::string as_json(const Comparison& c) {
                                            {"confidence", c.confidence},
                                            {"baseline", c.variants[c.baseline].label},
                                            {"variants", variants}};
-  return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(document, 2) + "\n";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/json_text.hpp"
 #include "core/sha256.hpp"
 
 #include <array>
@@ -82,7 +83,7 @@ void write_entry(const std::filesystem::path& folder, const DomainFiles& domain,
                    {"domain", domain.config.name},   {"vocab_size", tokenizer.vocab_size()},
                    {"train", part("train.npy")},     {"eval", part("eval.npy")},
                    {"order0_bits_per_byte", entropy}};
-  CacheFolder::write(folder / "about.json", about.dump(2) + '\n');
+  CacheFolder::write(folder / "about.json", json_text(about, 2) + '\n');
 }
 
 // Error if anything of it is damaged.

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "experiments/data/text_files.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace moelab {
@@ -17,6 +18,18 @@ std::int64_t size_at(const std::string& bytes, std::size_t i) {
   std::int64_t size = 0;
   for (std::size_t b = 0; b < 4; ++b) size = size * 256 + byte_at(bytes, i + b);
   return size;
+}
+
+// Whether an array of that shape has so many values. Sizes come from outside: their product may be beyond any
+// integer.
+bool is_size_of(const std::vector<std::int64_t>& shape, std::size_t count) {
+  if (std::ranges::find(shape, 0) != shape.end()) return count == 0;
+  std::size_t product = 1;
+  for (const std::int64_t size : shape) {
+    if (static_cast<std::size_t>(size) > count / product) return false;
+    product *= static_cast<std::size_t>(size);
+  }
+  return product == count;
 }
 
 }  // namespace
@@ -38,13 +51,10 @@ IdxFile read_idx_file(const std::string& path) {
   const std::size_t header = 4 + 4 * dimensions;
   require(dimensions >= 1 && bytes.size() >= header, "[images] {} ends within its header", file);
   IdxFile result;
-  std::size_t wanted = 1;
-  for (std::size_t d = 0; d < dimensions; ++d) {
-    result.shape.push_back(size_at(bytes, 4 + 4 * d));
-    wanted *= static_cast<std::size_t>(result.shape.back());
-  }
-  require(bytes.size() - header == wanted, "[images] {} has {} values where its header says {}", file,
-          bytes.size() - header, wanted);
+  for (std::size_t d = 0; d < dimensions; ++d) result.shape.push_back(size_at(bytes, 4 + 4 * d));
+  require(is_size_of(result.shape, bytes.size() - header),
+          "[images] {} has {} values where its header says {}", file, bytes.size() - header,
+          fmt::join(result.shape, " x "));
   result.values.assign(bytes.begin() + static_cast<std::ptrdiff_t>(header), bytes.end());
   return result;
 }

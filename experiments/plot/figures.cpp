@@ -57,4 +57,10 @@ std::string run_with(const ResultsFile& file, const FigureOptions& options, cons
   fail("[plot] no run of {} has {}", file.path().string(), object);
 }
 
+std::vector<std::int64_t> layers_of(const hdf5::Reader& reader, const std::string& group) {
+  auto layers = reader.read_array<std::int64_t>(group + "layer", {hdf5::kAnyLength}).values;
+  require(!layers.empty(), "[plot] {} of {} has no layer", group, reader.path().string());
+  return layers;
+}
+
 }  // namespace moelab::plot

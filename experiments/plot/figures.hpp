@@ -49,5 +49,7 @@ std::string metric_label(const std::string& metric);
 
 // The run that is asked for, or the first that has the object (a path below its group). Error where none has.
 std::string run_with(const ResultsFile& file, const FigureOptions& options, const std::string& object);
+// Numbers of the mixture layers of a group (its path, with the slash). Error where there are none.
+std::vector<std::int64_t> layers_of(const hdf5::Reader& reader, const std::string& group);
 
 }  // namespace moelab::plot

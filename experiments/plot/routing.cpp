@@ -20,9 +20,9 @@ Drawing layer_lines(const ResultsFile& file, const std::string& run, const std::
                     const std::string& y_label) {
   const hdf5::Reader& reader = file.reader();
   const std::string path = ResultsFile::group_of(run) + "/" + group + "/";
-  const auto layers = reader.read<std::int64_t>(path + "layer");
-  const auto x = reader.read<double>(path + x_name);
-  const auto values = reader.read<double>(path + name);  // (x, layer)
+  const std::vector<std::int64_t> layers = layers_of(reader, path);
+  const auto x = reader.read_array<double>(path + x_name, {hdf5::kAnyLength}).values;
+  const auto values = reader.read_array<double>(path + name, {x.size(), layers.size()}).values;
   std::vector<LegendEntry> entries;
   // Layers are ordered, so their colours are too; the light end of the scale is faint on white.
   for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -65,11 +65,16 @@ Drawing load_figure(const ResultsFile& file, const FigureOptions& options) {
   const std::string run = run_with(file, options, "routing/expert_tokens");
   const std::string path = ResultsFile::group_of(run) + "/routing/";
   const hdf5::Reader& reader = file.reader();
-  const auto layers = reader.read<std::int64_t>(path + "layer");
-  const auto experts = reader.read<std::int64_t>(path + "num_experts");
-  const auto step = reader.read<double>(path + "step");
-  const auto tokens = reader.read<double>(path + "expert_tokens");
-  const auto widest = reader.shape(path + "expert_tokens")[2];
+  const std::vector<std::int64_t> layers = layers_of(reader, path);
+  const auto experts = reader.read_array<std::int64_t>(path + "num_experts", {layers.size()}).values;
+  const auto step = reader.read_array<double>(path + "step", {hdf5::kAnyLength}).values;
+  const auto tokens =
+      reader.read_array<double>(path + "expert_tokens", {step.size(), layers.size(), hdf5::kAnyLength});
+  const std::size_t widest = tokens.shape[2];
+  for (const std::int64_t count : experts) {
+    require(count >= 1 && count <= static_cast<std::int64_t>(widest),
+            "[plot] run {} has a layer of {} experts, {} were counted", run, count, widest);
+  }
   // Load relative to a uniform one: 1 is balanced, 0 a dead expert.
   std::vector<std::vector<std::vector<double>>> load(layers.size());
   double largest = 2;
@@ -77,7 +82,7 @@ Drawing load_figure(const ResultsFile& file, const FigureOptions& options) {
     const auto num_experts = static_cast<std::size_t>(experts[l]);
     load[l].assign(num_experts, std::vector<double>(step.size(), std::nan("")));
     for (std::size_t s = 0; s < step.size(); ++s) {
-      const double* counts = &tokens[(s * layers.size() + l) * widest];
+      const double* counts = &tokens.values[(s * layers.size() + l) * widest];
       double sum = 0;
       for (std::size_t e = 0; e < num_experts; ++e) sum += counts[e];
       for (std::size_t e = 0; e < num_experts && sum > 0; ++e) {

@@ -35,10 +35,12 @@ void axis_numbers(Drawing& d, const Box& box, std::size_t count, bool horizontal
 Drawing coactivation_figure(const ResultsFile& file, const FigureOptions& options) {
   const std::string run = run_with(file, options, "routing_eval/coactivation");
   const std::string path = ResultsFile::group_of(run) + "/routing_eval/";
-  const auto layers = file.reader().read<std::int64_t>(path + "layer");
-  const auto shape = file.reader().shape(path + "coactivation");
-  const auto counts =
-      file.reader().read<double>(path + "coactivation");  // (layer, expert, expert_b), -1: no expert
+  const std::vector<std::int64_t> layers = layers_of(file.reader(), path);
+  // (layer, expert, expert_b), -1: no expert
+  const auto [shape, counts] = file.reader().read_array<double>(
+      path + "coactivation", {layers.size(), hdf5::kAnyLength, hdf5::kAnyLength});
+  require(shape[1] == shape[2], "[plot] the co-activation of run {} is no square: {} x {}", run, shape[1],
+          shape[2]);
   constexpr double kLeft = 38, kTop = 40, kGap = 50;
   const std::size_t columns = std::min<std::size_t>(layers.size(), 2);
   const std::size_t rows = (layers.size() + columns - 1) / columns;
@@ -84,11 +86,10 @@ Drawing coactivation_figure(const ResultsFile& file, const FigureOptions& option
 Drawing domains_figure(const ResultsFile& file, const FigureOptions& options) {
   const std::string run = run_with(file, options, "routing_eval/expert_tokens_by_domain");
   const std::string path = ResultsFile::group_of(run) + "/routing_eval/";
-  const auto layers = file.reader().read<std::int64_t>(path + "layer");
-  const auto domains = file.reader().read<std::string>(path + "domain");
-  const auto shape = file.reader().shape(path + "expert_tokens_by_domain");
-  const auto counts =
-      file.reader().read<double>(path + "expert_tokens_by_domain");  // (layer, expert, domain)
+  const std::vector<std::int64_t> layers = layers_of(file.reader(), path);
+  const auto domains = file.reader().read_array<std::string>(path + "domain", {hdf5::kAnyLength}).values;
+  const auto [shape, counts] = file.reader().read_array<double>(
+      path + "expert_tokens_by_domain", {layers.size(), hdf5::kAnyLength, domains.size()});
   std::vector<LegendEntry> entries;
   for (const std::string& domain : domains) entries.push_back({domain, palette(entries.size())});
   entries.push_back({"uniform", kInk, true});
@@ -143,12 +144,14 @@ Drawing tokens_figure(const ResultsFile& file, const FigureOptions& options) {
   const std::string run = run_with(file, options, "routing_samples/expert_id");
   const std::string path = ResultsFile::group_of(run) + "/routing_samples/";
   const hdf5::Reader& reader = file.reader();
-  const auto layers = reader.read<std::int64_t>(path + "layer");
-  const auto shape = reader.shape(path + "expert_id");  // (sample, position, layer, slot)
-  const auto experts = reader.read<std::int16_t>(path + "expert_id");
-  const auto ids = reader.read<std::int32_t>(path + "token_id");
+  const std::vector<std::int64_t> layers = layers_of(reader, path);
+  // (sample, position, layer, slot)
+  const auto [shape, experts] = reader.read_array<std::int16_t>(
+      path + "expert_id", {hdf5::kAnyLength, hdf5::kAnyLength, layers.size(), hdf5::kAnyLength});
+  const auto ids = reader.read_array<std::int32_t>(path + "token_id", {shape[0], shape[1]}).values;
   std::vector<std::string> texts;
-  if (reader.has(path + "token_text")) texts = reader.read<std::string>(path + "token_text");
+  if (reader.has(path + "token_text"))
+    texts = reader.read_array<std::string>(path + "token_text", {shape[0], shape[1]}).values;
   const auto chosen = options.layer ? std::ranges::find(layers, *options.layer) : layers.end() - 1;
   require(chosen != layers.end(), "[plot] run {} has no mixture at layer {}", run,
           options.layer.value_or(-1));

@@ -18,11 +18,6 @@ namespace moelab::report {
 
 namespace {
 
-std::string text_attribute(const ResultsFile& file, const std::string& object, const std::string& name) {
-  const auto value = file.reader().attribute(object, name);
-  return value && std::holds_alternative<std::string>(*value) ? std::get<std::string>(*value) : std::string();
-}
-
 bool has_metric(const ResultsFile& file, const std::string& metric) {
   return std::ranges::any_of(file.runs(),
                              [&](const RunSummary& r) { return file.series(r.run, metric).has_value(); });
@@ -70,7 +65,7 @@ std::string figures_section(const ResultsFile& file, const std::string& metric) 
 std::string runs_section(const ResultsFile& file) {
   std::string html = table(runs_table(file.runs()));
   for (const RunSummary& r : file.runs()) {
-    const std::string reason = text_attribute(file, ResultsFile::group_of(r.run), "status_reason");
+    const std::string reason = file.reader().text_attribute(ResultsFile::group_of(r.run), "status_reason");
     if (!reason.empty())
       html += "<p>" + escaped(r.run + ": " + to_string(r.status) + ": " + reason) + "</p>\n";
   }
@@ -101,10 +96,11 @@ std::string accounting_section(const ResultsFile& file) {
     const std::string group = ResultsFile::group_of(r->run) + "/accounting";
     const TextTable rows = accounting_table(file.reader(), group);
     if (rows.rows.empty()) continue;
-    html += folded(fmt::format("{}: {} parameters, {} active, {} forward FLOPs per token", r->label(),
-                               with_si_prefix(r->params_total), with_si_prefix(r->params_active),
-                               with_si_prefix(r->flops_forward_per_token)),
-                   "<p>" + escaped(text_attribute(file, group, "conventions")) + "</p>\n" + table(rows));
+    html +=
+        folded(fmt::format("{}: {} parameters, {} active, {} forward FLOPs per token", r->label(),
+                           with_si_prefix(r->params_total), with_si_prefix(r->params_active),
+                           with_si_prefix(r->flops_forward_per_token)),
+               "<p>" + escaped(file.reader().text_attribute(group, "conventions")) + "</p>\n" + table(rows));
   }
   return html.empty() ? html : section("accounting", "Accounting", html);
 }

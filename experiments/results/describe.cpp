@@ -25,11 +25,6 @@ std::string indented(const std::string& text) {
   return result;
 }
 
-std::string attribute_text(const ResultsFile& file, const std::string& object, const std::string& name) {
-  const auto value = file.reader().attribute(object, name);
-  return value && std::holds_alternative<std::string>(*value) ? std::get<std::string>(*value) : std::string();
-}
-
 std::string line_of(const fs::path& path) {
   try {
     const ResultsFile file(path);
@@ -158,8 +153,8 @@ std::vector<LayerHealth> routing_health(const ResultsFile& file, const std::stri
 
 std::string describe_file(const ResultsFile& file) {
   const ExperimentInfo& e = file.experiment();
-  std::string text =
-      fmt::format("{}   {}, written {}\n", e.name, file.path().string(), attribute_text(file, "", "created"));
+  std::string text = fmt::format("{}   {}, written {}\n", e.name, file.path().string(),
+                                 file.reader().text_attribute("", "created"));
   if (!e.description.empty()) text += indented(e.description);
   text += "\n";
   if (file.runs().empty()) return text + "no runs yet\n";
@@ -167,7 +162,7 @@ std::string describe_file(const ResultsFile& file) {
   std::vector<std::string> runs;
   for (const RunSummary& r : file.runs()) {
     runs.push_back(r.run);
-    const std::string reason = attribute_text(file, ResultsFile::group_of(r.run), "status_reason");
+    const std::string reason = file.reader().text_attribute(ResultsFile::group_of(r.run), "status_reason");
     if (!reason.empty()) text += fmt::format("{}: {}: {}\n", r.run, to_string(r.status), reason);
   }
   const TextTable health = health_table(file, runs);
@@ -182,7 +177,7 @@ std::string describe_run(const ResultsFile& file, const std::string& run) {
   std::string text = fmt::format("{}   variant {}, seed {}", r.run, r.variant, r.seed);
   if (r.sweep_point != "{}") text += ", " + r.sweep_point;
   text += "\n\n" + to_terminal(runs_table({r}));
-  const std::string reason = attribute_text(file, group, "status_reason");
+  const std::string reason = file.reader().text_attribute(group, "status_reason");
   if (!reason.empty()) text += reason + "\n";
   const TextTable health = health_table(file, {run});
   if (!health.rows.empty())

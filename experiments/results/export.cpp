@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/json_text.hpp"
 #include "experiments/compare/text_table.hpp"
 #include "experiments/results/tensorboard.hpp"
 
@@ -108,7 +109,7 @@ void export_jsonl(const ResultsFile& file, const std::filesystem::path& folder) 
                          {"sweep_point", r.sweep_point},
                          {"status", to_string(r.status)}};
     for (const SummaryField& f : summary_fields()) line[f.name] = number(r.*f.member);
-    summary += line.dump() + "\n";
+    summary += json_text(line) + "\n";
     std::map<std::int64_t, ordered_json> steps;
     for (const auto& [name, s] : all_series(file, r.run)) {
       for (std::size_t i = 0; i < s.step.size(); ++i) {
@@ -120,7 +121,7 @@ void export_jsonl(const ResultsFile& file, const std::filesystem::path& folder) 
       }
     }
     std::string lines;
-    for (const auto& [step, entry] : steps) lines += entry.dump() + "\n";
+    for (const auto& [step, entry] : steps) lines += json_text(entry) + "\n";
     replace_file(folder / (r.run + ".jsonl"), lines);
   }
   replace_file(folder / "summary.jsonl", summary);

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/json_text.hpp"
 
 #include <array>
 #include <cerrno>
@@ -62,7 +63,7 @@ class Line {
  private:
   std::string& entry(std::string_view key) {
     text_ += text_.size() > 1 ? "," : "";
-    text_ += nlohmann::json(key).dump();
+    text_ += json_text(nlohmann::json(key));
     text_ += ':';
     return text_;
   }

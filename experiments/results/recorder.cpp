@@ -111,12 +111,11 @@ RunData recover_run(const std::filesystem::path& folder) {
     const RunSummary& summary = file.run(data.info.name);
     const std::string group = ResultsFile::group_of(data.info.name);
     data.statistics = read_statistics(file.reader(), group, data.info);
-    data.samples = read_routing_samples(file.reader(), group);
+    data.samples = read_routing_samples(file.reader(), group, data.info);
     data.resources = {summary.wall_seconds, summary.peak_rss_bytes, summary.train_flops};
     if (summary.status == RunStatus::running) return data;
     data.status = summary.status;
-    const auto reason = file.reader().attribute(group, "status_reason");
-    data.status_reason = reason ? std::get<std::string>(*reason) : std::string();
+    data.status_reason = file.reader().text_attribute(group, "status_reason");
   } catch (const Error& error) {
     data.status_reason = std::string("rebuilt from the journal; run.h5 was not readable: ") + error.what();
   }

@@ -75,18 +75,13 @@ Provenance read_provenance(const hdf5::Reader& reader, const std::string& run) {
   return provenance;
 }
 
-std::string text_attribute(const hdf5::Reader& reader, const std::string& object, const char* name) {
-  const auto value = reader.attribute(object, name);
-  return value && std::holds_alternative<std::string>(*value) ? std::get<std::string>(*value) : std::string();
-}
-
 ExperimentInfo read_experiment(const hdf5::Reader& reader) {
   ExperimentInfo e;
-  e.name = text_attribute(reader, "", "title");
+  e.name = reader.text_attribute("", "title");
   if (!reader.has("experiment")) return e;
-  e.name = text_attribute(reader, "experiment", "name");
-  e.baseline = text_attribute(reader, "experiment", "baseline");
-  e.metric = text_attribute(reader, "experiment", "metric");
+  e.name = reader.text_attribute("experiment", "name");
+  e.baseline = reader.text_attribute("experiment", "baseline");
+  e.metric = reader.text_attribute("experiment", "metric");
   if (const auto confidence = reader.attribute("experiment", "confidence"))
     if (const double* value = std::get_if<double>(&*confidence)) e.confidence = *value;
   e.description = reader.text("experiment/description");
@@ -146,10 +141,10 @@ void write_results_file(const std::filesystem::path& path, const ExperimentInfo&
 }
 
 ResultsFile::ResultsFile(const std::filesystem::path& path) : reader_(hdf5::require_sealed(path)) {
-  const std::string format = text_attribute(reader_, "", "format");
+  const std::string format = reader_.text_attribute("", "format");
   require(format == kFormat, "[results] {} is no file of results: its format is '{}' instead of '{}'",
           path.string(), format, kFormat);
-  const std::string version = text_attribute(reader_, "", "format_version");
+  const std::string version = reader_.text_attribute("", "format_version");
   require(version.starts_with("1."), "[results] {} has format version {}, this program reads 1.x",
           path.string(), version);
   experiment_ = read_experiment(reader_);

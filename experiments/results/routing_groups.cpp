@@ -166,11 +166,12 @@ EvaluationStatistics read_statistics(const hdf5::Reader& reader, const std::stri
   const auto per_expert = [&](const char* name, bool square) {
     std::vector<std::vector<std::int64_t>> result;
     if (!reader.has(g + name)) return result;
-    const std::vector<std::size_t> shape = reader.shape(g + name);
-    const auto values = reader.read<std::int64_t>(g + name);
+    const std::size_t width = square ? largest_expert_count(info) : info.domains.size();
+    const auto [shape, values] = reader.read_array<std::int64_t>(
+        g + name, {info.moe_layers.size(), largest_expert_count(info), width});
     for (std::size_t l = 0; l < shape[0]; ++l) {
-      const auto rows = static_cast<std::size_t>(info.moe_layers.at(l).num_experts);
-      const std::size_t columns = square ? rows : shape[2];
+      const auto rows = static_cast<std::size_t>(info.moe_layers[l].num_experts);
+      const std::size_t columns = square ? rows : width;
       std::vector<std::int64_t>& to = result.emplace_back();
       for (std::size_t e = 0; e < rows; ++e) {
         const auto row = values.begin() + static_cast<std::ptrdiff_t>((l * shape[1] + e) * shape[2]);
@@ -180,7 +181,8 @@ EvaluationStatistics read_statistics(const hdf5::Reader& reader, const std::stri
     return result;
   };
   const auto per_layer = [&](const char* name) {
-    return reader.has(g + name) ? reader.read<double>(g + name) : std::vector<double>();
+    if (!reader.has(g + name)) return std::vector<double>();
+    return reader.read_array<double>(g + name, {info.moe_layers.size()}).values;
   };
   stats.coactivation = per_expert("coactivation", true);
   stats.expert_tokens_by_domain = per_expert("expert_tokens_by_domain", false);
@@ -188,9 +190,10 @@ EvaluationStatistics read_statistics(const hdf5::Reader& reader, const std::stri
   stats.information_token = per_layer("information_token");
   stats.information_domain = per_layer("information_domain");
   if (reader.has(g + "router_saturation")) {
-    stats.saturation_steps = reader.read<std::int64_t>(g + "probe_step");
-    const auto values = reader.read<double>(g + "router_saturation");
+    stats.saturation_steps = reader.read_array<std::int64_t>(g + "probe_step", {hdf5::kAnyLength}).values;
     const std::size_t layers = info.moe_layers.size();
+    const auto values =
+        reader.read_array<double>(g + "router_saturation", {stats.saturation_steps.size(), layers}).values;
     for (std::size_t s = 0; s < stats.saturation_steps.size(); ++s) {
       const auto row = values.begin() + static_cast<std::ptrdiff_t>(s * layers);
       stats.saturation.emplace_back(row, row + static_cast<std::ptrdiff_t>(layers));
@@ -199,19 +202,23 @@ EvaluationStatistics read_statistics(const hdf5::Reader& reader, const std::stri
   return stats;
 }
 
-RoutingSamples read_routing_samples(const hdf5::Reader& reader, const std::string& run_group) {
+RoutingSamples read_routing_samples(const hdf5::Reader& reader, const std::string& run_group,
+                                    const RunInfo& info) {
   RoutingSamples s;
   const std::string g = run_group + "/routing_samples/";
   if (!reader.has(g + "expert_id")) return s;
-  const std::vector<std::size_t> shape = reader.shape(g + "expert_id");
+  const std::size_t layers = info.moe_layers.size();
+  auto [shape, expert_id] = reader.read_array<std::int16_t>(
+      g + "expert_id", {hdf5::kAnyLength, hdf5::kAnyLength, layers, hdf5::kAnyLength});
+  s.expert_id = std::move(expert_id);
   s.num_samples = static_cast<std::int64_t>(shape[0]);
   s.num_positions = static_cast<std::int64_t>(shape[1]);
   s.num_slots = static_cast<std::int64_t>(shape[3]);
-  s.domain = reader.read<std::int32_t>(g + "domain");
-  s.token_id = reader.read<std::int32_t>(g + "token_id");
-  if (reader.has(g + "token_text")) s.token_text = reader.read<std::string>(g + "token_text");
-  s.expert_id = reader.read<std::int16_t>(g + "expert_id");
-  s.weight = reader.read<float>(g + "weight");
+  s.domain = reader.read_array<std::int32_t>(g + "domain", {shape[0]}).values;
+  s.token_id = reader.read_array<std::int32_t>(g + "token_id", {shape[0], shape[1]}).values;
+  if (reader.has(g + "token_text"))
+    s.token_text = reader.read_array<std::string>(g + "token_text", {shape[0], shape[1]}).values;
+  s.weight = reader.read_array<float>(g + "weight", {shape[0], shape[1], layers, shape[3]}).values;
   return s;
 }
 

@@ -14,6 +14,7 @@ hdf5::Group run_group(const RunData& data);
 // The parts that the journal does not hold, from the group of a run. Empty where they were not measured.
 EvaluationStatistics read_statistics(const hdf5::Reader& reader, const std::string& run_group,
                                      const RunInfo& info);
-RoutingSamples read_routing_samples(const hdf5::Reader& reader, const std::string& run_group);
+RoutingSamples read_routing_samples(const hdf5::Reader& reader, const std::string& run_group,
+                                    const RunInfo& info);
 
 }  // namespace moelab

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/json_text.hpp"
 
 #include <cmath>
 
@@ -66,7 +67,7 @@ void write_run_info(const std::filesystem::path& path, const RunInfo& info) {
                   {"moe_layers", layers},     {"accounting", to_json(info.accounting)},
                   {"provenance", provenance}, {"config_resolved", info.config_resolved}};
   // Text that is not UTF-8 (a path, say) is written with replacement characters rather than refused.
-  replace_file(path, j.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+  replace_file(path, json_text(j, 2) + "\n");
 }
 
 RunInfo read_run_info(const std::filesystem::path& path) {

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/json_text.hpp"
 #include "experiments/accounting/accounting.hpp"
 #include "experiments/config/difference.hpp"
 #include "experiments/models/make_model.hpp"
@@ -45,7 +46,7 @@ AccountingTable table_of(const Accounting& accounting) {
 std::string settings_json(const SweepPoint& point) {
   nlohmann::ordered_json settings = nlohmann::ordered_json::object();
   for (const auto& [key, value] : point.settings) settings[key] = value;
-  return settings.dump();
+  return json_text(settings);
 }
 
 RunInfo info_of(const Run& run, const SweepPoint& point, Model& model, const Dataset& data,

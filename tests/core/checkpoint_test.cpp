@@ -101,6 +101,27 @@ TEST_CASE("a checkpoint of another model is refused, naming the parameter", "[ch
   CHECK(mentions(message, "(6, 6)"));
 }
 
+TEST_CASE("a checkpoint with more than the model and its optimizer have is refused", "[checkpoint]") {
+  struct Bare : Module {
+    Parameter w{5, 5, Init::normal(1)}, b{1, 5, Init::constant(0.5)};
+    void visit(Visitor& v) override {
+      v.parameter("layer.w", w);
+      v.parameter("layer.b", b);
+    }
+  };
+  const TemporaryFolder folder;
+  Fixture saved;
+  saved.train(1);
+  const fs::path path = folder.path() / "step_1.h5";
+  save_checkpoint(path, {}, saved.module, *saved.optimizer);
+  const CheckpointReader reader(path);
+  Bare bare;
+  ParameterStore store(bare, 1);
+  CHECK_THROWS_WITH(reader.restore(bare), Contains("state/bias is not part of the model"));
+  CHECK_THROWS_WITH(reader.restore(*make_sgd(store, {})),
+                    Contains("optimizer/") && Contains("is not part of the model"));
+}
+
 TEST_CASE("a damaged checkpoint is found out, whichever byte it is", "[checkpoint]") {
   const TemporaryFile file;
   Fixture fixture;

@@ -147,6 +147,13 @@ TEST_CASE("hdf5 objects that cannot be written are named", "[hdf5]") {
     root.attributes[0].value = std::vector<double>(8184);
     REQUIRE_THROWS_WITH(hdf5::write_file(path, root), Contains("attribute config") && Contains("8184"));
   }
+  SECTION("a text with a NUL, which would end there") {
+    root.text("x", std::string("a\0b", 3), "x");
+    REQUIRE_THROWS_WITH(hdf5::write_file(path, root), Contains("/x of") && Contains("NUL"));
+    root.datasets.clear();
+    root.attribute("x", std::string("a\0b", 3));
+    REQUIRE_THROWS_WITH(hdf5::write_file(path, root), Contains("attribute x of") && Contains("NUL"));
+  }
   SECTION("the same name twice") {
     root.series("x", "a", std::vector<float>(2), {"1", "x"});
     root.group("x");
@@ -168,6 +175,22 @@ TEST_CASE("hdf5 errors name the file and the object", "[hdf5]") {
   REQUIRE_THROWS_WITH(reader.read<double>("config"),
                       Contains("config of") && Contains("does not hold numbers"));
   REQUIRE_THROWS_WITH(hdf5::write_file(folder.path() / "no" / "a.h5", example(3)), Contains("No such file"));
+}
+
+TEST_CASE("hdf5 an array is read where its shape is the wanted one, and both are told where it is not",
+          "[hdf5]") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.h5";
+  hdf5::write_file(path, example(5));
+  const hdf5::Reader reader(path);
+  const auto load = reader.read_array<float>("runs/dense-s0/load", {5, hdf5::kAnyLength, 3});
+  CHECK(load.shape == std::vector<std::size_t>{5, 2, 3});
+  CHECK(load.values.size() == 30);
+  REQUIRE_THROWS_WITH(
+      reader.read_array<float>("runs/dense-s0/load", {5, hdf5::kAnyLength, 4}),
+      Contains("runs/dense-s0/load of") && Contains("the shape (5, 2, 3) instead of (5, any, 4)"));
+  REQUIRE_THROWS_WITH(reader.read_array<float>("runs/dense-s0/load", {30}),
+                      Contains("(5, 2, 3) instead of (30)"));
 }
 
 TEST_CASE("hdf5 threads may write and read at once", "[hdf5]") {

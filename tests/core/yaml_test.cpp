@@ -161,6 +161,17 @@ TEST_CASE("What is not plain YAML text is refused with its place") {
   CHECK(read("? \n: 3\n").errors.find("a key must be a name") != std::string::npos);
 }
 
+TEST_CASE("A text with the character NUL is refused") {
+  CHECK_THAT(read("a: 1\nb: \"x\\0y\"\n").errors,
+             Contains("f.yaml:2:4: error: the text holds the character NUL"));
+}
+
+TEST_CASE("A written null stands where it is written, whatever stands before it in its line") {
+  const Result result = read("{ä: ~, b: null}\n");
+  CHECK(result.node.find_entry("ä")->value.mark.column == 5);
+  CHECK(result.node.find_entry("b")->value.mark.column == 11);
+}
+
 TEST_CASE("Errors show line, caret and help") {
   Diagnostics diagnostics;
   const auto source = yaml::make_source("e.yaml", "model:\n  num_expert: 8\n");
@@ -226,7 +237,7 @@ TEST_CASE("Numbers") {
   CHECK(is_number("1_000.5", 1000.5));
   CHECK(is_number("0", 0.0));
   for (const char* text : {"010", "00.5", "fast", "yes", ".inf", "-.inf", "nan", ".NaN", "1e999", "1.2.3",
-                           "1e4.5", "0x1p3", "1e", ".", "--1", "1f", "5%"}) {
+                           "1e4.5", "1e+-3", "1e-+3", "0x1p3", "1e", ".", "--1", "1f", "5%"}) {
     INFO(text);
     CHECK(fails_as_number(plain(text)));
   }

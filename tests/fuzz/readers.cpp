@@ -7,12 +7,18 @@
 #include "experiments/compare/condition.hpp"
 #include "experiments/compare/render.hpp"
 #include "experiments/config/experiment.hpp"
+#include "experiments/data/bpe_tokenizer.hpp"
 #include "experiments/data/corpus.hpp"
+#include "experiments/data/idx_file.hpp"
+#include "experiments/data/token_array.hpp"
 #include "experiments/data/tokenizer.hpp"
+#include "experiments/plot/figures.hpp"
+#include "experiments/report/report.hpp"
 #include "experiments/results/describe.hpp"
 #include "experiments/results/export.hpp"
 #include "experiments/results/journal.hpp"
 #include "experiments/results/run_info_json.hpp"
+#include "tests/fuzz/edited_results.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 #include <fstream>
@@ -76,6 +82,45 @@ void read_results(std::string_view bytes) {
   file.reader().group();
 }
 
+// Everything that a command makes of a results file. What one of them refuses, the others may still show.
+void read_edited_results(std::string_view bytes) {
+  static const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "results.h5";
+  write_edited_results(path, bytes);
+  const ResultsFile file(path);
+  const auto attempt = [](const auto& read) {
+    try {
+      read();
+    } catch (const Error&) {
+      // Refused, in words.
+    }
+  };
+  attempt([&] { describe_file(file); });
+  for (const RunSummary& run : file.runs()) attempt([&] { describe_run(file, run.run); });
+  attempt([&] { render(compare_file(file), TableFormat::json); });
+  attempt([&] { report::to_html(file); });
+  for (const plot::FigureKind& kind : plot::figure_kinds()) {
+    attempt([&] { plot::to_svg(plot::make_figure(file, kind.name, {})); });
+  }
+  attempt([&] { export_csv(file, folder.path() / "csv"); });
+  attempt([&] { export_jsonl(file, folder.path() / "jsonl"); });
+  attempt([&] { export_tensorboard(file, folder.path() / "tensorboard"); });
+}
+
+// The count of values is that of the shape, also where the product of the sizes is beyond 64 bits.
+void read_images(std::string_view bytes) {
+  const IdxFile file = read_idx_file(file_of(bytes, "images-idx3-ubyte").string());
+  std::size_t left = file.values.size();
+  for (const std::int64_t size : file.shape) {
+    if (size == 0 ? left != 0 : left % static_cast<std::size_t>(size) != 0) {
+      throw std::logic_error("an idx file whose values are not of its shape");
+    }
+    if (size == 0) return;
+    left /= static_cast<std::size_t>(size);
+  }
+  if (left != 1) throw std::logic_error("an idx file whose values are not of its shape");
+}
+
 void read_checkpoint(std::string_view bytes) {
   const CheckpointReader reader(file_of(bytes, "step_1.h5"));
   reader.verify();
@@ -107,15 +152,19 @@ FuzzedReader reader(const char* name, void (*read)(std::string_view)) {
 
 const std::vector<FuzzedReader>& fuzzed_readers() {
   static const std::vector<FuzzedReader> readers = {
+      reader("bpe", [](std::string_view bytes) { parse_bpe_file("bpe.jsonl", bytes); }),
       reader("checkpoint", read_checkpoint),
       reader("condition", read_condition),
       reader("corpus", [](std::string_view bytes) { load_corpus(file_of(bytes, "corpus.yaml")); }),
+      reader("edited_results", read_edited_results),
       reader("experiment", read_experiment),
+      reader("images", read_images),
       reader("journal", read_journal_file),
       reader("overrides", read_overrides),
       reader("published", read_published),
       reader("results", read_results),
       reader("run_info", [](std::string_view bytes) { read_run_info(file_of(bytes, "run.json")); }),
+      reader("token_cache", [](std::string_view bytes) { TokenArray(file_of(bytes, "ids.npy")).checksum(); }),
       reader("tokens", read_tokens),
   };
   return readers;

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/resource.h>
+
 using namespace moelab;
 namespace fs = std::filesystem;
 
@@ -43,11 +45,22 @@ std::string changed(std::string bytes, const random::Stream& stream, std::uint64
   return bytes;
 }
 
+// No input may make a reader take more memory than this: a larger request is answered with std::bad_alloc,
+// which is no error of this project. Sanitizers map terabytes that they do not use, so there is no limit
+// under them.
+void limit_memory() {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  const rlimit limit{2'000'000'000, 2'000'000'000};
+  setrlimit(RLIMIT_AS, &limit);
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   parallel::prepare_thread();
+  limit_memory();
   const std::string wanted = argc > 2 ? argv[2] : "";
   const int changes = argc > 3 ? std::stoi(argv[3]) : 40;
   const fs::path last = fs::temp_directory_path() / "moelab-fuzz-last-input";

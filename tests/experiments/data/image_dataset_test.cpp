@@ -80,7 +80,10 @@ TEST_CASE("an idx file is read packed or not, and a bad one is named", "[images]
     CHECK(read.values == std::vector<std::uint8_t>{'a', 'b', 'c', 'd', 'e', 'f'});
   }
   CHECK_THROWS_WITH(read_idx_file(folder.write("short", idx({2, 3}, "abcde"))),
-                    Contains("has 5 values where its header says 6"));
+                    Contains("has 5 values where its header says 2 x 3"));
+  // 2^64 values, which 64 bits count as none.
+  CHECK_THROWS_WITH(read_idx_file(folder.write("many", idx({65536, 65536, 65536, 65536}, ""))),
+                    Contains("has 0 values where its header says 65536 x 65536 x 65536 x 65536"));
   CHECK_THROWS_WITH(read_idx_file(folder.write("cut", idx({2, 3}, "").substr(0, 7))),
                     Contains("ends within its header"));
   CHECK_THROWS_WITH(read_idx_file(folder.write("text", "hello world")), Contains("not an idx file"));

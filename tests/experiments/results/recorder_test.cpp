@@ -70,7 +70,7 @@ TEST_CASE("recorder snapshot holds what was recorded", "[recorder]") {
   CHECK(read.coactivation == example_statistics().coactivation);
   CHECK(read.expert_tokens_by_domain == example_statistics().expert_tokens_by_domain);
   CHECK(read.saturation == example_statistics().saturation);
-  const RoutingSamples samples = read_routing_samples(file.reader(), "runs/moe-s4");
+  const RoutingSamples samples = read_routing_samples(file.reader(), "runs/moe-s4", example_info("moe", 4));
   CHECK(samples.expert_id == example_samples().expert_id);
   CHECK(samples.token_text == example_samples().token_text);
 }
