@@ -19,9 +19,8 @@ class NamedValuesModule : public Module {
   NamedValuesModule(const Arrays& arrays, const yaml::Node* decayed) {
     for (const auto& [name, array] : arrays) {
       const auto size = static_cast<Index>(array.values.size());
-      const bool decays =
-          decayed != nullptr && std::any_of(decayed->items.begin(), decayed->items.end(),
-                                            [&](const yaml::Node& item) { return item.text == name; });
+      const bool decays = decayed != nullptr &&
+                          std::ranges::find(decayed->items, name, &yaml::Node::text) != decayed->items.end();
       names_.push_back(name);
       parameters_.emplace_back(decays ? size : 1, decays ? 1 : size, Init::constant(0));
     }
