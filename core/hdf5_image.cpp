@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace moelab::hdf5 {
 
@@ -31,7 +32,7 @@ void FileImage::append(std::span<const char> more) {
 
 herr_t FileImage::keep(void* memory, H5FD_file_image_op_t operation, void* image) {
   if (operation == H5FD_FILE_IMAGE_OP_FILE_CLOSE) {
-    static_cast<FileImage*>(image)->memory_ = memory;
+    std::free(std::exchange(static_cast<FileImage*>(image)->memory_, memory));
   } else {
     std::free(memory);
   }

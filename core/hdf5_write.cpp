@@ -318,8 +318,9 @@ std::vector<Written> make_image(const std::string& file, const Group& root, cons
   Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "create", file);
   check(H5Pset_link_creation_order(creation.get(), kTracked), "create", file);
   check(H5Pset_attr_creation_order(creation.get(), kTracked), "create", file);
-  Handle handle(H5Fcreate(file.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose, "create",
-                file);
+  // Under a name that cannot be a file: the library would read an old file of the name into memory first.
+  Handle handle(H5Fcreate("/dev/null/in-memory", H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose,
+                "create", file);
   TreeWriter writer(file, options);
   {
     Handle group(H5Gopen2(handle.get(), "/", H5P_DEFAULT), H5Gclose, "open", file);

@@ -298,6 +298,23 @@ TEST_CASE("hdf5 a file that is written again and again does not grow", "[hdf5]")
   CHECK(std::filesystem::file_size(path) < size + size / 20);
 }
 
+std::size_t resident_bytes() {
+  std::size_t total = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+TEST_CASE("hdf5 writing a file again and again keeps no memory", "[hdf5]") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.h5";
+  const hdf5::Group tree = example(2000);
+  for (int i = 0; i < 20; ++i) hdf5::write_file(path, tree);
+  const std::size_t before = resident_bytes();
+  for (int i = 0; i < 200; ++i) hdf5::write_file(path, tree);
+  // A tenth of what the files have together, at least 262,144 bytes each.
+  CHECK(resident_bytes() < before + 200 * 262'144 / 10);
+}
+
 ino_t inode(const std::filesystem::path& path) {
   struct stat status {};
   stat(path.c_str(), &status);
