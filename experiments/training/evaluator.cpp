@@ -1,7 +1,6 @@
 #include "experiments/training/evaluator.hpp"
 
 #include "core/error.hpp"
-#include "experiments/training/finite.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,12 +8,39 @@
 
 namespace moelab {
 
+namespace {
+
+// Batches of one evaluation that have random numbers of their own. Not how many there are, so that the first
+// batches draw the same whether more follow or not.
+constexpr std::uint64_t kMaxBatches = std::uint64_t{1} << 32;
+
+ModelOutput forward(Model& model, const Batch& batch, const ForwardContext& context) {
+  try {
+    return model.forward(batch, context);
+  } catch (const NonFiniteError& e) {
+    throw NonFiniteError(fmt::format("step {}: in the evaluation: {}", context.step, e.what()));
+  }
+}
+
+// A row that is not counted has NaN for its loss, as one whose loss is NaN: only their number tells them
+// apart.
+void require_finite_losses(const ModelOutput& output, std::uint64_t step) {
+  const auto finite =
+      static_cast<Index>(std::count_if(output.target_losses.begin(), output.target_losses.end(),
+                                       [](double loss) { return std::isfinite(loss); }));
+  if (finite == output.num_counted) return;
+  throw NonFiniteError(
+      fmt::format("step {}: in the evaluation: the losses of {} of {} targets are not finite", step,
+                  output.num_counted - finite, output.num_counted));
+}
+
+}  // namespace
+
 Evaluation evaluate(Model& model, const Dataset& data, const EvaluationPlan& plan, ForwardContext context,
                     const EvaluationObserver& observer) {
   context.training = false;
   context.record = false;
-  context.micro_batch = 0;
-  context.num_micro_batches = 1;
+  context.num_micro_batches = kMaxBatches;
   std::int64_t num_sequences = data.num_eval_sequences();
   if (plan.max_tokens) {
     // At least one sequence of each domain: they come in turn.
@@ -32,7 +58,9 @@ Evaluation evaluate(Model& model, const Dataset& data, const EvaluationPlan& pla
   for (std::int64_t first = 0; first < num_sequences; first += plan.batch_sequences) {
     const Index count = std::min<Index>(plan.batch_sequences, num_sequences - first);
     const Batch batch = data.eval_batch(first, count);
-    const ModelOutput output = checked_forward(model, batch, context);
+    context.micro_batch = static_cast<std::uint64_t>(first / plan.batch_sequences);
+    const ModelOutput output = forward(model, batch, context);
+    require_finite_losses(output, context.step);
     const Index targets_per_sequence = static_cast<Index>(output.target_losses.size()) / batch.num_sequences;
     for (std::size_t i = 0; i < output.target_losses.size(); ++i) {
       if (std::isnan(output.target_losses[i])) continue;

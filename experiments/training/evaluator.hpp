@@ -28,7 +28,10 @@ struct Evaluation {
 // Called with each evaluated batch and what the model gave for it.
 using EvaluationObserver = std::function<void(const Batch& batch, const ModelOutput& output)>;
 
-// Runs the model without training behaviour and without recording a tape. Changes no state.
+// Runs the model without training behaviour and without recording a tape. Changes no state. NonFiniteError
+// naming context.step where a counted target's loss is not finite: a mean over the others would hide it.
+// What draws numbers in evaluation too (the random router, `drop: random`) draws them by context.seed,
+// context.step and the number of the batch, so it depends on plan.batch_sequences.
 Evaluation evaluate(Model& model, const Dataset& data, const EvaluationPlan& plan, ForwardContext context,
                     const EvaluationObserver& observer = {});
 
