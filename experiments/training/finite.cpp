@@ -9,8 +9,11 @@ namespace moelab {
 
 namespace {
 
+ConstMatrixView view(const MatrixView& m) { return {m.data(), m.rows(), m.cols()}; }
+
 // "NaN at row 3, column 0", or nothing where all entries are finite.
 std::optional<std::string> first_bad_entry(const ConstMatrixView& m) {
+  if (m.allFinite()) return std::nullopt;
   for (Index i = 0; i < m.rows(); ++i) {
     for (Index j = 0; j < m.cols(); ++j) {
       if (!std::isfinite(m(i, j))) {
@@ -19,6 +22,12 @@ std::optional<std::string> first_bad_entry(const ConstMatrixView& m) {
     }
   }
   return std::nullopt;
+}
+
+void require_finite(const ConstMatrixView& value, std::int64_t step, const std::string& what) {
+  if (const auto bad = first_bad_entry(value)) {
+    throw NonFiniteError(fmt::format("step {}: {} is not finite ({})", step, what, *bad));
+  }
 }
 
 }  // namespace
@@ -33,11 +42,18 @@ ModelOutput checked_forward(Model& model, const Batch& batch, const ForwardConte
 
 void require_finite_parameters(Model& model, std::int64_t step) {
   for (const NamedParameter& p : parameters(model)) {
-    const MatrixView value = p.parameter->value();
-    if (const auto bad = first_bad_entry({value.data(), value.rows(), value.cols()})) {
-      throw NonFiniteError(fmt::format("step {}: parameter {} is not finite ({})", step, p.path, *bad));
-    }
+    require_finite(view(p.parameter->value()), step, "parameter " + p.path);
   }
+}
+
+void require_finite_state(Model& model, Optimizer& optimizer, std::int64_t step) {
+  require_finite_parameters(model, step);
+  for (const NamedState& s : states(model)) {
+    require_finite({s.state->data(), s.state->rows(), s.state->cols()}, step, "state " + s.path);
+  }
+  optimizer.visit_state([&](const std::string& name, const MatrixView& state) {
+    require_finite(view(state), step, "optimizer state " + name);
+  });
 }
 
 void name_non_finite(Model& model, const Batch& batch, const ForwardContext& context,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/context.hpp"
+#include "core/optim.hpp"
 #include "experiments/data/dataset.hpp"
 #include "experiments/models/model.hpp"
 
@@ -19,5 +20,9 @@ ModelOutput checked_forward(Model& model, const Batch& batch, const ForwardConte
 
 // NonFiniteError naming the first parameter that is not finite after `step` steps.
 void require_finite_parameters(Model& model, std::int64_t step);
+
+// The same for all that a checkpoint holds: parameters, the states of modules and those of the optimizer. A
+// second moment that is infinite would keep its weight where it is, without any other sign.
+void require_finite_state(Model& model, Optimizer& optimizer, std::int64_t step);
 
 }  // namespace moelab

@@ -104,7 +104,7 @@ RunStatus Trainer::train() {
 }
 
 CheckpointFolder Trainer::save_checkpoint_in(const char* name) {
-  require_finite_parameters(model_, step_);
+  require_finite_state(model_, *optimizer_, step_);
   CheckpointFolder folder(recorder_.folder() / name);
   std::filesystem::create_directories(recorder_.folder() / name);
   save_checkpoint(folder.path_of(step_), {step_, train_seconds_, run_.resolved_yaml}, model_, *optimizer_,
@@ -148,7 +148,7 @@ void Trainer::count_step(const std::vector<Batch>& batches) {
   std::vector<std::vector<moe::RoutingRecord>> records(blocks_.size());
   for (std::size_t i = 0; i < batches.size(); ++i) {
     counting.micro_batch = i;
-    ModelOutput output = model_.forward(batches[i], counting);
+    ModelOutput output = checked_forward(model_, batches[i], counting);
     std::size_t layer = 0;
     for (moe::FfnOutput& ffn : output.ffn) {
       if (ffn.routing) records[layer++].push_back(std::move(*ffn.routing));
@@ -181,10 +181,10 @@ void Trainer::take_step() {
   const auto start = Clock::now();
   const std::vector<Batch> batches = next_batches();
   store_.zero_grads();
-  count_step(batches);
   StepResult result;
   double norm = 0;
   try {
+    count_step(batches);
     result = forward_backward(model_, batches, context());
     norm = gradient_norm();
   } catch (const NonFiniteError& e) {
@@ -242,6 +242,7 @@ void Trainer::log_step(const StepResult& result, double lr, double norm, double 
 }
 
 void Trainer::evaluate_now(bool is_final) {
+  require_finite_state(model_, *optimizer_, step_);
   EvaluationPlan plan;
   plan.batch_sequences = std::max<Index>(
       1, run_.config.train.batch_tokens / run_.config.train.num_micro_batches() / data_.seq_len());

@@ -10,9 +10,7 @@
 #include "tests/experiments/training/small_experiment.hpp"
 #include "tests/support/catch.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 using namespace moelab;
@@ -186,84 +184,6 @@ TEST_CASE("a value that is not finite ends the run with its name, and the snapsh
   REQUIRE_FALSE(recovered.train.empty());
   CHECK(std::isfinite(recovered.train.back().loss));
   CHECK(recovered.status == RunStatus::diverged);
-}
-
-namespace {
-
-// The data of the small experiment, features that some batches have a NaN in.
-class BrokenData final : public Dataset {
- public:
-  explicit BrokenData(std::vector<std::int64_t> broken) : broken_(std::move(broken)) {}
-  const std::vector<std::string>& domains() const override { return names_; }
-  Index seq_len() const override { return 1; }
-  Index num_features() const override { return 4; }
-  Index num_targets() const override { return 4; }
-  Batch train_batch(std::uint64_t /*seed*/, std::int64_t first, Index count) const override {
-    Batch batch = eval_batch(first, count);
-    if (std::find(broken_.begin(), broken_.end(), first / count) != broken_.end())
-      batch.features(1, 2) = std::numeric_limits<Scalar>::quiet_NaN();
-    return batch;
-  }
-  std::int64_t num_eval_sequences() const override { return 8; }
-  Batch eval_batch(std::int64_t first, Index count) const override {
-    Batch batch;
-    batch.num_sequences = count;
-    batch.seq_len = 1;
-    batch.features = Matrix::Constant(count, 4, Scalar(0.25) * static_cast<Scalar>(first % 3 + 1));
-    batch.regression_targets = Matrix::Constant(count, 4, Scalar(1));
-    batch.domain.assign(static_cast<std::size_t>(count), 0);
-    return batch;
-  }
-  std::vector<DomainStatistics> statistics() const override { return {{"only", 0, 8, 0}}; }
-
- private:
-  std::vector<std::string> names_{"only"};
-  std::vector<std::int64_t> broken_;
-};
-
-}  // namespace
-
-TEST_CASE("a step with a NaN in its data ends the run, or is skipped, as the config says", "[trainer]") {
-  TemporaryFolder folder;
-  folder.write(
-      "e.yaml",
-      "version: 1\n"
-      "data: {kind: synthetic, num_features: 4, num_targets: 4}\n"
-      "model: {kind: ffn, d_model: 4, num_layers: 1, ffn: {kind: moe, experts: {kind: ffn, count: 2, "
-      "activation: relu, d_ff: 4}, router: {kind: top_k, top_k: 1, normalize: false}}}\n"
-      "train: {max_steps: 24, batch_tokens: 8, optimizer: {lr: 1e-2}}\n"
-      "log: {every_steps: 1}\n");
-  const auto trained = [&](const std::string& choice, const std::vector<std::int64_t>& broken,
-                           std::vector<std::string>* notes) {
-    LoadOptions options;
-    options.overrides = {"train.non_finite=" + choice};
-    const Experiment experiment = load_experiment(folder.path() / "e.yaml", options);
-    const BrokenData data(broken);
-    fs::remove_all(folder.path() / "run");
-    fs::create_directories(folder.path() / "run");
-    RunSetup setup{data, folder.path() / "run", {}, {}};
-    if (notes != nullptr) setup.note = [notes](const std::string& text) { notes->push_back(text); };
-    const RunResult result = run_one(experiment.runs.front(), setup);
-    return std::pair(result, recover_run(folder.path() / "run"));
-  };
-  const auto [stopped, until] = trained("stop", {5}, nullptr);
-  CHECK(stopped.status == RunStatus::diverged);
-  CHECK_THAT(stopped.reason, Contains("step 6: "));
-  CHECK(until.train.back().step == 5);
-
-  std::vector<std::string> notes;
-  const auto [skipped, whole] = trained("skip", {5, 6, 20}, &notes);
-  CHECK(skipped.status == RunStatus::done);
-  REQUIRE(notes.size() == 3);
-  CHECK_THAT(notes[0], Contains("skipped: step 6: "));
-  CHECK_THAT(notes[2], Contains("skipped: step 21: "));
-  CHECK(whole.train.size() == 21);
-  CHECK(whole.train.back().tokens == 24 * 8);
-  for (const TrainRecord& record : whole.train) CHECK(std::isfinite(record.loss));
-
-  const auto [hopeless, nothing] = trained("skip", {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, nullptr);
-  CHECK(hopeless.status == RunStatus::diverged);
-  CHECK_THAT(hopeless.reason, Contains("step 14: ") && Contains("10 steps before it"));
 }
 
 TEST_CASE("the first sub-layer whose output is not finite is named", "[trainer]") {
