@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <vector>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -18,16 +19,11 @@ std::string number_or_dash(double value, int digits) {
   return std::isnan(value) ? "-" : fmt::format("{:.{}f}", value, digits);
 }
 
-std::string line_of(const ProgressState& s) {
-  std::string line = fmt::format("[{}/{}] {}  step {}/{}  tokens {}  loss {:.4f}  eval {}  lr {:.2e}",
-                                 s.run_number, s.num_runs, s.run, s.step, s.num_steps, short_count(s.tokens),
-                                 s.loss, number_or_dash(s.eval_loss, 4), s.lr);
-  if (!std::isnan(s.load_cv)) {
-    line += fmt::format("  load_cv {:.2f}  dead {:.0f}%", s.load_cv, 100 * s.dead_fraction);
-  }
-  line += fmt::format("  {:.0f} tok/s", s.tokens_per_second);
-  if (!std::isnan(s.seconds_left)) line += fmt::format("  {} left", format_duration(s.seconds_left));
-  return line;
+// Cuts at the start of a character of UTF-8.
+std::string cut(const std::string& text, std::size_t size) {
+  if (text.size() <= size) return text;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
+  return text.substr(0, size);
 }
 
 std::size_t terminal_width() {
@@ -37,6 +33,36 @@ std::size_t terminal_width() {
 }
 
 }  // namespace
+
+std::string progress_line(const ProgressState& s, std::size_t width) {
+  struct Part {
+    std::string text;
+    int dropped;  // from a line that is too long: the highest first; 0: never
+  };
+  std::vector<Part> parts{{fmt::format("  step {}/{}", s.step, s.num_steps), 0},
+                          {fmt::format("  loss {:.4f}", s.loss), 0},
+                          {fmt::format("  eval {}", number_or_dash(s.eval_loss, 4)), 1}};
+  if (!std::isnan(s.load_cv)) {
+    parts.push_back({fmt::format("  load_cv {:.2f}  dead {:.0f}%", s.load_cv, 100 * s.dead_fraction), 0});
+  }
+  if (!std::isnan(s.seconds_left))
+    parts.push_back({fmt::format("  {} left", format_duration(s.seconds_left)), 2});
+  parts.push_back({fmt::format("  tokens {}", short_count(s.tokens)), 3});
+  parts.push_back({fmt::format("  {:.0f} tok/s", s.tokens_per_second), 4});
+  parts.push_back({fmt::format("  lr {:.2e}", s.lr), 5});
+
+  const std::string number = fmt::format("[{}/{}] ", s.run_number, s.num_runs);
+  const auto line = [&](const std::string& run) {
+    std::string text = number + run;
+    for (const Part& part : parts) text += part.text;
+    return text;
+  };
+  for (int rank = 5; rank > 0 && line(s.run).size() > width; --rank) {
+    std::erase_if(parts, [rank](const Part& part) { return part.dropped == rank; });
+  }
+  const std::size_t rest = line("").size();
+  return cut(line(cut(s.run, width > rest ? width - rest : 0)), width);
+}
 
 std::string short_count(std::int64_t count) {
   double value = static_cast<double>(count);
@@ -73,11 +99,11 @@ void Progress::update(const ProgressState& state, bool important) {
   if (!important && now - last_ < least) return;
   last_ = now;
   if (live_) {
-    const std::string line = line_of(state).substr(0, terminal_width() - 1);
+    const std::string line = progress_line(state, terminal_width() - 1);
     fmt::print(stderr, "\r\x1b[K{}", line);
     line_is_shown_ = true;
   } else {
-    fmt::print(stderr, "{}\n", line_of(state));
+    fmt::print(stderr, "{}\n", progress_line(state, std::string::npos));
   }
   std::fflush(stderr);
 }

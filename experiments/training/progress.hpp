@@ -43,6 +43,10 @@ class Progress {
   std::chrono::steady_clock::time_point last_{};
 };
 
+// The line of a state in at most `width` bytes. Where that is narrow, learning rate, speed, tokens, time left
+// and evaluation loss are left out in this order, then the run's name is cut: step, loss and balance stay.
+std::string progress_line(const ProgressState& state, std::size_t width);
+
 // "512", "1.26k", "126k", "1.26M": three digits.
 std::string short_count(std::int64_t count);
 
