@@ -12,12 +12,24 @@ namespace moelab {
 
 namespace {
 
-// (B T, d) -> (B, d), the mean of the T rows of each sequence.
-Variable mean_of_sequences(const Variable& x, Index num_sequences, Index seq_len) {
-  std::vector<Index> sequence_of;
-  for (Index n = 0; n < num_sequences * seq_len; ++n) sequence_of.push_back(n / seq_len);
-  return ops::scale(ops::scatter_rows(x, std::move(sequence_of), num_sequences),
-                    1 / static_cast<double>(seq_len));
+// (B T, d) -> (B, d), the mean of the real rows of each sequence.
+Variable mean_of_sequences(const Variable& x, const Batch& batch) {
+  std::vector<Index> rows, sequence_of;
+  Matrix share = Matrix::Zero(batch.num_sequences, 1);  // of a real row; number of them at first
+  for (Index n = 0; n < batch.size(); ++n) {
+    if (!batch.is_real.empty() && batch.is_real[static_cast<std::size_t>(n)] == 0) continue;
+    rows.push_back(n);
+    sequence_of.push_back(n / batch.seq_len);
+    share(sequence_of.back(), 0) += 1;
+  }
+  for (Index b = 0; b < batch.num_sequences; ++b) {
+    require(share(b, 0) > 0, "[classifier] sequence {} of {} is padding only", b, batch.num_sequences);
+    share(b, 0) = 1 / share(b, 0);
+  }
+  const bool all_real = static_cast<Index>(rows.size()) == batch.size();
+  const Variable real = all_real ? x : ops::gather_rows(x, std::move(rows));
+  return ops::multiply(ops::scatter_rows(real, std::move(sequence_of), batch.num_sequences),
+                       Variable(std::move(share)));
 }
 
 }  // namespace
@@ -46,7 +58,7 @@ ModelOutput Classifier::forward(const Batch& batch, const ForwardContext& contex
   const moe::TokenBatch tokens{batch.num_sequences, batch.seq_len, {}, batch.is_real};
   Stack::Output hidden =
       stack_.forward(patch_.map.forward(Variable(batch.features), context), tokens, context);
-  const Variable pooled = mean_of_sequences(hidden.x, batch.num_sequences, batch.seq_len);
+  const Variable pooled = mean_of_sequences(hidden.x, batch);
   const Variable logits = ops::add(ops::matmul_transposed(pooled, Variable(head_.weight, context.record)),
                                    Variable(head_.bias, context.record));
   context.observe("head", logits);

@@ -1,7 +1,7 @@
 // A bidirectional encoder that classifies sequences of feature rows: images cut into patches (ViT,
 // Dosovitskiy et al. 2021, with the mean over the patches in place of a class token).
 //
-//   patch (num_features -> d_model) -> stack -> mean over the sequence -> head (d_model -> num_classes)
+//   patch (num_features -> d_model) -> stack -> mean over the real rows -> head (d_model -> num_classes)
 #pragma once
 
 #include "core/layers/linear.hpp"
@@ -16,6 +16,7 @@ class Classifier : public Model {
  public:
   Classifier(const ModelConfig& config, Index num_features, Index num_classes, Index seq_len);
   // One target a sequence. The loss is the mean cross-entropy (nats) over the sequences; `correct` is given.
+  // Error where a sequence is padding only.
   ModelOutput forward(const Batch& batch, const ForwardContext& context) override;
   std::vector<moe::FfnBlock*> ffn_blocks() override { return stack_.ffn_blocks(); }
   void visit(Visitor& visitor) override;
