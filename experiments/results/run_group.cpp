@@ -4,12 +4,34 @@
 #include "experiments/results/group_parts.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace moelab {
 
 namespace {
+
+// What the number of an auxiliary loss is: papers and libraries differ in conventions under the same name.
+std::string meaning_of_loss(const std::string& name) {
+  static const std::map<std::string_view, std::string_view> kMeanings = {
+      {"load_balance",
+       "E sum_e f_e P_e, f the share of choices before drops, P the mean of normalised scores: 1 at even f "
+       "for "
+       "any k"},
+      {"z", "mean over tokens of logsumexp(logits)^2"},
+      {"importance_cv2", "variance / mean^2 over experts of the summed normalised scores"},
+      {"load_cv2", "variance / mean^2 over experts of the smooth load of noisy top-k"},
+      {"entropy", "sum_e P_e log P_e, P the mean of normalised scores: -log E at even P"},
+      {"expert_diversity", "mean over tokens of the pairwise cosine of the chosen experts' outputs"},
+      {"relu_sparsity", "mean over tokens of the sum of the weights"},
+  };
+  const auto it = kMeanings.find(name);
+  return fmt::format(
+      "{}; mean over layers and micro-batches, without its weight",
+      it == kMeanings.end() ? fmt::format("auxiliary loss {}", name) : std::string(it->second));
+}
 
 void add_train(hdf5::Group& run, const std::vector<TrainRecord>& records) {
   if (records.empty()) return;
@@ -30,8 +52,7 @@ void add_train(hdf5::Group& run, const std::vector<TrainRecord>& records) {
     for (std::size_t i = 0; i < records.size(); ++i)
       for (const auto& [other, value] : records[i].auxiliary_losses)
         if (other == name) values[i] = value;
-    g.series("aux_" + name, "step", std::move(values),
-             {"1", "auxiliary loss " + name + ", without its weight"});
+    g.series("aux_" + name, "step", std::move(values), {"1", meaning_of_loss(name)});
   }
   series("lr", &TrainRecord::lr, {"1", "learning rate"});
   series("grad_norm", &TrainRecord::grad_norm, {"1", "gradient norm before clipping"});

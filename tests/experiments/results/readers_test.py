@@ -128,6 +128,9 @@ def check_values(path):
         assert tokens.shape == (3, 2, 4) and tokens.dtype == numpy.int32
         assert tokens[1].tolist() == [[3, 4, 0, 3], [7, 3, -1, -1]]
         assert file["runs/moe-s0/train/loss"].compression in ("gzip", None)
+        balance = file["runs/moe-s0/train/aux_load_balance"].attrs["long_name"]
+        assert "E sum_e f_e P_e" in balance and "1 at even f for any k" in balance, balance
+        assert balance.endswith("mean over layers and micro-batches, without its weight"), balance
         assert file.attrs["Conventions"] == "CF-1.10"
         assert file["runs/moe-s0/config_resolved"].asstr()[()].endswith("Größe\n")
         delta = file["variants/delta_vs_baseline"][:]

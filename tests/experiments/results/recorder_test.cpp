@@ -101,6 +101,59 @@ TEST_CASE("recorder resumes at a checkpoint as if nothing had happened", "[recor
   }
 }
 
+TEST_CASE("recorder: an auxiliary loss that comes later is not a number before, also after a resume",
+          "[recorder]") {
+  const TemporaryFolder folder;
+  const auto record_steps = [](Recorder& recorder, std::int64_t first, std::int64_t last) {
+    for (std::int64_t step = first; step <= last; ++step) {
+      TrainRecord train = example_train(step, 1);
+      train.auxiliary_losses.clear();
+      if (step >= 3) train.auxiliary_losses.emplace_back("z", 10.0 * static_cast<double>(step));
+      recorder.record_train(train);
+    }
+    recorder.write_snapshot();
+  };
+  const auto check = [&](std::size_t steps) {
+    const auto z = hdf5::Reader(folder.path() / "run.h5").read<double>("runs/moe-s1/train/aux_z");
+    REQUIRE(z.size() == steps);
+    CHECK(std::isnan(z[0]));
+    CHECK(std::isnan(z[1]));
+    for (std::size_t i = 2; i < steps; ++i) CHECK(z[i] == 10.0 * static_cast<double>(i + 1));
+  };
+  {
+    Recorder recorder = Recorder::create(folder.path(), example_info("moe", 1));
+    record_steps(recorder, 1, 5);
+    check(5);
+  }
+  Recorder resumed = Recorder::resume(folder.path(), example_info("moe", 1), 4);
+  record_steps(resumed, 5, 7);
+  check(7);
+}
+
+TEST_CASE("recorder says by which convention an auxiliary loss is measured", "[recorder]") {
+  const TemporaryFolder folder;
+  Recorder recorder = Recorder::create(folder.path(), example_info("moe", 1));
+  TrainRecord train = example_train(1, 1);
+  train.auxiliary_losses = {{"load_balance", 1},  {"z", 1},       {"importance_cv2", 1},
+                            {"load_cv2", 1},      {"entropy", 1}, {"expert_diversity", 1},
+                            {"relu_sparsity", 1}, {"my_own", 1}};
+  recorder.record_train(train);
+  recorder.write_snapshot();
+  const hdf5::Reader file(folder.path() / "run.h5");
+  // At even f and P = 1/E over k choices: load_balance E E (1/E) (1/E) = 1, entropy log(1/E).
+  const std::vector<std::pair<std::string, std::string>> said = {
+      {"load_balance", "E sum_e f_e P_e"},       {"load_balance", "f the share of choices"},
+      {"load_balance", "1 at even f for any k"}, {"z", "logsumexp(logits)^2"},
+      {"importance_cv2", "variance / mean^2"},   {"load_cv2", "smooth load"},
+      {"entropy", "-log E at even P"},           {"expert_diversity", "pairwise cosine"},
+      {"relu_sparsity", "sum of the weights"},   {"my_own", "auxiliary loss my_own"}};
+  for (const auto& [loss, text] : said) {
+    const std::string long_name = file.dataset("runs/moe-s1/train/aux_" + loss).meaning.long_name;
+    CHECK_THAT(long_name,
+               Contains(text) && Contains("; mean over layers and micro-batches, without its weight"));
+  }
+}
+
 TEST_CASE("recorder refuses records that do not fit", "[recorder]") {
   const TemporaryFolder folder;
   Recorder recorder = Recorder::create(folder.path(), example_info("moe", 1));
