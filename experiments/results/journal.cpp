@@ -170,8 +170,12 @@ JournalWriter::JournalWriter(std::filesystem::path path) : path_(std::move(path)
   descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   require(descriptor_ >= 0, "[journal] cannot open {}: {}", path_.string(), std::strerror(errno));
   try {
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0)
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
       require(errno != EWOULDBLOCK, "[journal] another process writes {}", path_.string());
+      lock_problem_ = fmt::format(
+          "{} cannot be locked ({}): nothing keeps a second process from writing into the same folder",
+          path_.string(), std::strerror(errno));
+    }
     const std::size_t complete = for_lines(read_file(path_), [](auto, auto, auto) { return true; });
     require(::ftruncate(descriptor_, static_cast<off_t>(complete)) == 0, "[journal] cannot mend {}: {}",
             path_.string(), std::strerror(errno));
@@ -182,11 +186,14 @@ JournalWriter::JournalWriter(std::filesystem::path path) : path_(std::move(path)
 }
 
 JournalWriter::JournalWriter(JournalWriter&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      lock_problem_(std::move(other.lock_problem_)) {}
 
 JournalWriter& JournalWriter::operator=(JournalWriter&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(descriptor_, other.descriptor_);
+  std::swap(lock_problem_, other.lock_problem_);
   return *this;
 }
 

@@ -13,11 +13,14 @@ namespace moelab {
 class JournalWriter {
  public:
   // Creates the file, or goes on at the end of an existing one whose torn last line it cuts off. Holds a
-  // lock: a second writer gets an error.
+  // lock: a second writer gets an error. Where the file system has no locks, lock_problem() says so.
   explicit JournalWriter(std::filesystem::path path);
   JournalWriter(JournalWriter&& other) noexcept;
   JournalWriter& operator=(JournalWriter&& other) noexcept;
   ~JournalWriter();
+
+  // Empty: the file is locked. Else why it cannot be: nothing keeps a second writer away.
+  const std::string& lock_problem() const { return lock_problem_; }
 
   void append(const TrainRecord& record);
   // `domains` names the entries of loss_by_domain.
@@ -31,6 +34,7 @@ class JournalWriter {
   void append_line(const std::string& line);
   std::filesystem::path path_;
   int descriptor_ = -1;
+  std::string lock_problem_;
 };
 
 // Adds the records of the journal to data.train, data.eval and data.routing; info.moe_layers and info.domains

@@ -39,6 +39,8 @@ class Recorder {
 
   const RunData& data() const { return data_; }
   const std::filesystem::path& folder() const { return folder_; }
+  // JournalWriter::lock_problem()
+  const std::string& lock_problem() const { return journal_.lock_problem(); }
 
  private:
   Recorder(std::filesystem::path folder, RunData data, JournalWriter journal);

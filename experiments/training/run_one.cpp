@@ -170,6 +170,7 @@ RunResult run_one(const Run& run, const RunSetup& setup) {
   const std::int64_t first_step = checkpoint ? checkpoint->training().step : 0;
   Recorder recorder = setup.resume ? Recorder::resume(setup.folder, std::move(info), first_step)
                                    : Recorder::create(setup.folder, std::move(info));
+  if (!recorder.lock_problem().empty()) note(recorder.lock_problem());
   say_what_is_unusual(run, *model, note);
   log->info("{} starts at step {} of {}", run.name, first_step, run.config.train.num_steps());
   std::int64_t steps = first_step;
