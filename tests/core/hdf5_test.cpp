@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -343,4 +344,40 @@ TEST_CASE("hdf5 a writer killed at any moment leaves a readable file", "[hdf5]")
     CHECK(reader.read<float>("runs/dense-s0/load").size() == shape[0] * 6);
     seen = shape[0];
   }
+}
+
+// A child that would write for ever.
+struct KilledAtTheEnd {
+  pid_t child;
+  ~KilledAtTheEnd() {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+};
+
+TEST_CASE("hdf5 a file that is replaced again and again can be read at any moment", "[hdf5]") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.h5";
+  hdf5::write_file(path, example(1));
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (std::size_t steps = 2;; ++steps) hdf5::write_file(path, example(steps));
+  }
+  const KilledAtTheEnd killed{child};
+  std::size_t seen = 1;
+  int failed_dumps = 0, torn = 0, shrunk = 0;
+  const std::string dump = "h5dump -H " + path.string() + " > /dev/null 2>&1";
+  for (int i = 0; i < 50; ++i) {
+    failed_dumps += std::system(dump.c_str()) == 0 ? 0 : 1;
+    const hdf5::Reader reader(path);  // throws where it is not whole
+    const std::size_t steps = reader.shape("runs/dense-s0/loss")[0];
+    torn += reader.read<float>("runs/dense-s0/load").size() == steps * 6 ? 0 : 1;
+    shrunk += steps >= seen ? 0 : 1;
+    seen = steps;
+  }
+  CHECK(failed_dumps == 0);
+  CHECK(torn == 0);
+  CHECK(shrunk == 0);
+  CHECK(seen > 1);  // it was replaced meanwhile
 }

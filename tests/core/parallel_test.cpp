@@ -4,12 +4,18 @@
 #include "tests/support/catch.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <numeric>
+#include <set>
 #include <stdexcept>
+#include <thread>
 #include <vector>
+
+#include <tbb/global_control.h>
 
 using namespace moelab;
 
@@ -103,6 +109,22 @@ TEST_CASE("the thread count is the one that is granted", "[parallel]") {
   CHECK(parallel::threads() >= 1);
   CHECK_THROWS_WITH(parallel::set_threads(-1), "[parallel] threads=-1 is negative (0 means all)");
   CHECK_THROWS_AS(parallel::for_blocks(3, 0, [](Index, Index) {}), Error);
+}
+
+// As a program of which moelab is a part may set it, or a batch system through it.
+TEST_CASE("a limit from outside holds, whatever is asked for", "[parallel]") {
+  const DefaultThreads restore;
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 2);
+  parallel::set_threads(8);
+  CHECK(parallel::threads() == 2);
+  std::mutex mutex;
+  std::set<std::thread::id> ids;
+  parallel::for_each(1000, [&](Index) {
+    std::this_thread::sleep_for(std::chrono::microseconds(20));  // so that others would come to help
+    const std::lock_guard lock(mutex);
+    ids.insert(std::this_thread::get_id());
+  });
+  CHECK(ids.size() <= 2);
 }
 
 TEST_CASE("Eigen runs no threads of its own", "[parallel]") {

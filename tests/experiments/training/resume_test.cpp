@@ -3,11 +3,14 @@
 #include "core/parallel.hpp"
 #include "experiments/config/difference.hpp"
 #include "experiments/data/make_dataset.hpp"
+#include "experiments/results/recorder.hpp"
 #include "experiments/training/checkpoint_folder.hpp"
 #include "experiments/training/run_one.hpp"
 #include "tests/experiments/training/outcome.hpp"
 #include "tests/experiments/training/small_experiment.hpp"
 #include "tests/support/catch.hpp"
+
+#include <fstream>
 
 using namespace moelab;
 namespace fs = std::filesystem;
@@ -80,6 +83,26 @@ TEST_CASE("without the newest checkpoint, or with a damaged one, an older one or
     REQUIRE(run_one(fixture.run("moe"), setup).status == RunStatus::done);
     check_same(outcome_of(setup.folder), expected);
   }
+}
+
+TEST_CASE("a checkpoint that a killed writer left half-written is no checkpoint", "[resume]") {
+  const SmallExperiment fixture(kCheckpoints);
+  int asked = 0;
+  RunSetup first = setup_in(fixture, "run");
+  first.hooks.stop_requested = [&] { return ++asked == 5; };
+  REQUIRE(run_one(fixture.run("moe"), first).status == RunStatus::interrupted);
+  const fs::path stale = first.folder / "checkpoints" / "step_99.h5.tmp";
+  std::ofstream(stale) << "half of it";
+  const CheckpointFolder checkpoints(first.folder / "checkpoints");
+  CHECK(checkpoints.steps().front() == 5);
+  RunSetup second = setup_in(fixture, "run", true);
+  std::string notes;
+  second.note = [&](const std::string& text) { notes += text; };
+  REQUIRE(run_one(fixture.run("moe"), second).status == RunStatus::done);
+  CHECK(notes.empty());
+  CHECK(checkpoints.steps().front() == 12);
+  CHECK(recover_run(first.folder).train.back().step == 12);
+  CHECK(fs::exists(stale));
 }
 
 TEST_CASE("a changed config is refused with the difference, and a harmless change is not", "[resume]") {
