@@ -21,8 +21,9 @@ struct Point {
   Scalar value, slope;
 };
 
+// `x <= 0 ? 0 : x`, not `x > 0 ? x : 0`: a NaN stays one and is noticed.
 struct Relu {
-  static Point at(Scalar x) { return {x > 0 ? x : Scalar{0}, Scalar(x > 0 ? 1 : 0)}; }
+  static Point at(Scalar x) { return {x <= 0 ? Scalar{0} : x, Scalar(x <= 0 ? 0 : 1)}; }
 };
 
 struct Gelu {
@@ -53,7 +54,7 @@ struct Silu {
 
 struct ReluSquared {
   static Point at(Scalar x) {
-    const Scalar positive = x > 0 ? x : Scalar{0};
+    const Scalar positive = x <= 0 ? Scalar{0} : x;
     return {positive * positive, 2 * positive};
   }
 };

@@ -186,9 +186,9 @@ Variable softplus(const Variable& x) {
       [](Scalar v, Scalar) { return math::sigmoid(v); });
 }
 
-Variable relu(const Variable& x) {
+Variable relu(const Variable& x) {  // a NaN stays one
   return unary(
-      x, [](Scalar v) { return v > 0 ? v : Scalar{0}; }, [](Scalar v, Scalar) { return Scalar(v > 0); });
+      x, [](Scalar v) { return v <= 0 ? Scalar{0} : v; }, [](Scalar v, Scalar) { return Scalar(v > 0); });
 }
 
 Variable clamp(const Variable& x, double low, double high) {
