@@ -8,6 +8,7 @@
 #include "moe/cost.hpp"
 #include "moe/losses.hpp"
 #include "moe/routers/selection.hpp"
+#include "moe/visit_expert.hpp"
 
 #include <algorithm>
 
@@ -58,9 +59,11 @@ MoeLayer::MoeLayer(const MoeConfig& config, const FfnShape& shape)
 
 void MoeLayer::visit(Visitor& visitor) {
   visitor.module("router", *router_, "router");
-  const Share active = config_.router.options().active_share(num_experts(), visitor.context());
+  const RouterOptions& options = config_.router.options();
+  const Share active = options.active_share(num_experts(), visitor.context());
+  const Share used = options.parameter_share(num_experts(), visitor.context());
   for (std::size_t e = 0; e < experts_.size(); ++e) {
-    visitor.module(fmt::format("experts.{}", e), *experts_[e], "experts", active);
+    visit_expert(visitor, fmt::format("experts.{}", e), *experts_[e], used, active);
   }
   for (std::size_t i = 0; i < shared_.size(); ++i) {
     visitor.module(fmt::format("shared.{}", i), *shared_[i], "shared_experts");

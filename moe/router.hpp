@@ -50,7 +50,8 @@ struct Routing {
   Variable weights;  // (A, 1) combine weights, aligned with choices.expert_of
   Variable logits;   // (N, E) z; undefined for routers without
   Variable scores;   // (N, E) s over all experts; undefined for routers without
-  // noisy_top_k in training: z before the noise, and the noise's standard deviation. (N, E)
+  // noisy_top_k: z without the noise, and the noise's standard deviation, both divided by the temperature as
+  // z is. (N, E)
   Variable clean_logits;
   Variable noise_std;
   Variable pass_through;              // (N, 1) share of x itself in the output; undefined: none (base)
@@ -73,6 +74,8 @@ struct RouterTraits {
   bool has_logits = true;
   bool has_scores = true;  // that can be normalised to a distribution over the experts
   bool has_noise = false;
+  bool by_logits = true;    // the choice is by logits alone, without groups or expert bias
+  bool needs_ids = false;   // works on rows that are tokens with an id only
   double scale = 1;         // factor on the weights
   bool normalized = false;  // the weights of a token sum to `scale`
   bool causal = true;       // a choice depends on its own token (and earlier ones) alone
@@ -94,9 +97,14 @@ class RouterOptions {
   virtual std::unique_ptr<RouterOptions> clone() const = 0;
   virtual std::unique_ptr<Router> make(const RouterShape& shape) const = 0;
   virtual RouterTraits traits(Index num_experts) const = 0;
-  // The share of tokens that an expert gets, for the accounting; `context`: positions of a sequence.
+  // The rows that an expert gets for each token, for the accounting; `context`: positions of a sequence.
   virtual Share active_share(Index num_experts, Index /*context*/) const {
     return {traits(num_experts).choices_per_token, num_experts};
+  }
+  // The share of an expert's parameters that is at work for a token: at most 1, also where an expert runs on
+  // more rows than there are tokens.
+  virtual Share parameter_share(Index num_experts, Index context) const {
+    return active_share(num_experts, context);
   }
   // For the `granularity` shorthand: as many times more choices.
   virtual void multiply_top_k(Index /*factor*/) {}

@@ -129,8 +129,10 @@ LayerStatistics layer_statistics(std::span<const RoutingRecord> records) {
   for (const RoutingRecord& record : records) {
     require(record.num_experts == num_experts, "[statistics] records of {} and of {} experts", num_experts,
             record.num_experts);
-    sums.tokens += record.num_tokens;
-    sums.without_expert += record.num_tokens;
+    if (!record.choice_offsets.empty()) {  // a router that mixes tokens leaves none without an expert
+      sums.tokens += record.num_tokens;
+      sums.without_expert += record.num_tokens;
+    }
     active += record.active_flops;
     full += record.full_flops;
     for (Index t = 0; t < record.scores.rows(); ++t) add_scores(record, t, s, sums);

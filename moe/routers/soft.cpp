@@ -75,7 +75,7 @@ class SoftRouter final : public Router {
 }  // namespace
 
 void SoftOptions::fields(FieldVisitor& v) {
-  v("slots", slots, {.help = "Slots of each expert, in each sequence", .min = 1});
+  v("slots", slots, {.help = "Slots of each expert, in each sequence", .min = 1, .max = 1e6});
   v("init_std", init_std, {.help = "Standard deviation of the initial phi", .min = 0, .min_exclusive = true});
 }
 

@@ -20,6 +20,8 @@ class SoftOptions : public RouterOptions {
   std::unique_ptr<Router> make(const RouterShape& shape) const override;
   RouterTraits traits(Index num_experts) const override;
   Share active_share(Index num_experts, Index context) const override;
+  // Every token is in every slot.
+  Share parameter_share(Index /*num_experts*/, Index /*context*/) const override { return {1, 1}; }
 };
 
 }  // namespace moelab::moe

@@ -54,6 +54,23 @@ TEST_CASE("an even load is 0 variation and full entropy", "[statistics]") {
   CHECK(s.fraction_without_expert == 0);
 }
 
+TEST_CASE("where tokens are mixed and not sent, none is without an expert: the fraction is missing",
+          "[statistics]") {
+  RoutingRecord mixed;  // as of Soft MoE
+  mixed.num_tokens = 8;
+  mixed.num_experts = 4;
+  mixed.active_flops = 1;
+  mixed.full_flops = 2;
+  const std::vector<RoutingRecord> records{mixed};
+  const LayerStatistics s = layer_statistics(records);
+  CHECK(std::isnan(s.fraction_without_expert));
+  CHECK(std::isnan(s.fraction_dropped));
+  CHECK(s.active_compute_ratio == 0.5);
+  // A router that may choose nothing (relu) and did so is another matter.
+  const std::vector<RoutingRecord> none{record_of(4, {{}, {}})};
+  CHECK(layer_statistics(none).fraction_without_expert == 1);
+}
+
 TEST_CASE("drops and tokens without an expert are told apart", "[statistics]") {
   RoutingRecord record = record_of(2, {{0, 1}, {0, 1}, {0}, {}});
   record.kept = {1, 1, 0, 1,

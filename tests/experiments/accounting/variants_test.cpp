@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 using namespace moelab;
@@ -113,6 +114,27 @@ TEST_CASE("experts are counted at their own width") {
 TEST_CASE("dense FFNs with biases") {
   CHECK(count_ffn("{kind: dense, activation: relu, d_ff: 64, bias: true}", 512).total == 66'112);
   CHECK(count_ffn("{kind: dense, activation: relu, d_ff: 2048, bias: true}", 512).total == 2'099'712);
+}
+
+TEST_CASE("with Soft MoE every parameter is active, and compute follows the slots") {
+  // An expert has 3 * 8 * 16 = 384 weights; phi has a row of 8 for each slot; 1 scale.
+  const auto soft = [](Index slots, Index context) {
+    return count_ffn(
+        fmt::format("{{kind: moe, experts: {{kind: ffn, count: 4, activation: swiglu, d_ff: 16}}, "
+                    "router: {{kind: soft, slots: {}}}}}",
+                    slots),
+        8, context);
+  };
+  const Accounting few = soft(2, 64);  // 8 rows for 64 tokens
+  CHECK(few.total == 4 * 384 + 8 * 8 + 1);
+  CHECK(few.active_all == few.total);
+  CHECK(few.ffn_flops == 2 * 384 * 8 / 64);
+  CHECK(few.ffn_flops_if_all_active == 2 * 384 * 4);
+  const Accounting many = soft(4, 1);  // 16 rows for one token
+  CHECK(many.total == 4 * 384 + 16 * 8 + 1);
+  CHECK(many.active_all == many.total);
+  CHECK(many.ffn_flops == 2 * 384 * 16);
+  CHECK(many.active_compute_ratio() == 4);
 }
 
 TEST_CASE("shared experts are always active, and their gate is theirs") {
