@@ -5,6 +5,7 @@
 #include "moe/routers/selection.hpp"
 #include "moe/routers/token_choice.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -14,6 +15,11 @@ namespace {
 
 constexpr double kFirstLambda = 1e-8;
 constexpr double kLambdaFactor = 1.2;
+// A stretch of steps on one side of the target must not take lambda where the other side cannot bring it back
+// soon, or at all: 0 * 1.2 is 0. At the floor the term is far below the rounding of any gradient, 51 steps
+// from its start; at the ceiling it outweighs any task.
+constexpr double kLeastLambda = 1e-12;
+constexpr double kLargestLambda = 1e4;
 
 class ReluRouter final : public Router {
  public:
@@ -35,7 +41,7 @@ class ReluRouter final : public Router {
     require_finite_logits(routing.logits, input.batch, shape_.layer);
     routing.scores = ops::relu(routing.logits);
     routing.choices = choose(input.batch, routing.scores.value());
-    sort_by_score(routing.choices, routing.scores.value());
+    sort_by_score(routing.choices, routing.scores.value(), routing.logits.value());
     routing.weights = choice_weights(routing.scores, routing.choices, false, 1);
 
     const auto num_tokens = static_cast<double>(real_tokens(input.batch).size());
@@ -50,9 +56,10 @@ class ReluRouter final : public Router {
     // Density sum(c) / (N E) against k / E, in integers.
     const std::int64_t active = std::accumulate(expert_tokens.begin(), expert_tokens.end(), std::int64_t{0});
     const std::int64_t wanted = num_tokens * top_k_;
-    const double lambda = lambda_(0, 0);
-    if (active > wanted) lambda_(0, 0) = static_cast<Scalar>(lambda * kLambdaFactor);
-    if (active < wanted) lambda_(0, 0) = static_cast<Scalar>(lambda / kLambdaFactor);
+    double lambda = lambda_(0, 0);
+    if (active > wanted) lambda *= kLambdaFactor;
+    if (active < wanted) lambda /= kLambdaFactor;
+    lambda_(0, 0) = static_cast<Scalar>(std::clamp(lambda, kLeastLambda, kLargestLambda));
   }
 
  private:

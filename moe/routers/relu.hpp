@@ -1,7 +1,8 @@
 // ReLU routing (ReMoE, Wang et al. 2024): w = ReLU(z), no choice by rank. A loss term lambda * mean over
 // tokens of sum_e w, with lambda adapted once a step, drives the sparsity to 1 - k/E (section 3.3): lambda
-// *= 1.2 when the measured sparsity is below, /= 1.2 when above; it starts at 1e-8. lambda is state, `lambda`
-// (1, 1).
+// *= 1.2 when the measured sparsity is below, /= 1.2 when above; it starts at 1e-8 and
+// stays within [1e-12, 1e4], so that it comes back from any stretch of steps (not in the paper). lambda is
+// state, `lambda` (1, 1).
 #pragma once
 
 #include "moe/routers/projection.hpp"
