@@ -202,6 +202,9 @@ void LossesConfig::check(FieldVisitor& v, const RouterTraits& router, Index num_
   needs(router.has_scores, importance_cv2.weight, "importance_cv2", "scores to balance");
   needs(router.has_scores, entropy.weight, "entropy", "scores to balance");
   needs(router.has_noise, load_cv2.weight, "load_cv2", "noise; use noisy_top_k");
+  v.check(load_cv2.weight == 0 || router.by_logits, "losses.load_cv2",
+          "the smooth load compares noisy logits, which groups and expert_bias do not choose by; leave out "
+          "groups and expert_bias, or the loss");
   v.check(load_cv2.weight == 0 || router.choices_per_token < num_experts, "losses.load_cv2",
           "every expert is chosen: there is no load to balance");
   v.check(expert_diversity.weight == 0 || router.choices_per_token > 1, "losses.expert_diversity",

@@ -25,6 +25,11 @@ class ControlOptions : public RouterOptions {
 // k different experts for each token id, fixed by hash(id, layer) (Hash Layers, Roller et al. 2021).
 class HashOptions : public ControlOptions {
  public:
+  RouterTraits traits(Index num_experts) const override {
+    RouterTraits traits = ControlOptions::traits(num_experts);
+    traits.needs_ids = true;
+    return traits;
+  }
   std::unique_ptr<RouterOptions> clone() const override { return std::make_unique<HashOptions>(*this); }
   std::unique_ptr<Router> make(const RouterShape& shape) const override;
 };

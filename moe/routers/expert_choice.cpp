@@ -30,7 +30,7 @@ class ExpertChoiceRouter final : public Router {
     require_finite_logits(routing.logits, input.batch, shape_.layer);
     routing.scores = ops::row_softmax(routing.logits);
     routing.choices = choose(input.batch, routing.scores.value());
-    sort_by_score(routing.choices, routing.scores.value());
+    sort_by_score(routing.choices, routing.scores.value(), routing.logits.value());
     routing.weights = choice_weights(routing.scores, routing.choices, options_.normalize, options_.scale);
     return routing;
   }

@@ -11,11 +11,21 @@ namespace moelab::moe {
 
 namespace {
 
-Scalar group_score(const GroupsConfig& groups, const Scalar* values, Index size) {
-  if (groups.score == "max") return *std::max_element(values, values + size);
+// The score of a group, and the same of the logits of the experts that make it.
+struct GroupScore {
+  Scalar value, logit;
+};
+
+GroupScore group_score(const GroupsConfig& groups, const Scalar* values, const Scalar* logits, Index size) {
+  const Index k = groups.score == "max" ? 1 : 2;
   std::int32_t best[2];
-  top_k_of(values, size, 2, best);
-  return values[best[0]] + values[best[1]];
+  top_k_of(values, logits, size, k, best);
+  GroupScore score{0, 0};
+  for (Index i = 0; i < k; ++i) {
+    score.value += values[best[i]];
+    score.logit += logits[best[i]];
+  }
+  return score;
 }
 
 }  // namespace
@@ -43,14 +53,16 @@ void GroupsConfig::check(FieldVisitor& v, Index num_experts, Index top_k) const 
                       size, top_k));
 }
 
-void mask_groups(const GroupsConfig& groups, Scalar* values, Index num_experts) {
+void mask_groups(const GroupsConfig& groups, Scalar* values, const Scalar* logits, Index num_experts) {
   const Index size = num_experts / groups.count;
-  std::vector<Scalar> scores(static_cast<std::size_t>(groups.count));
+  std::vector<Scalar> scores, logits_of;
   for (Index g = 0; g < groups.count; ++g) {
-    scores[static_cast<std::size_t>(g)] = group_score(groups, values + g * size, size);
+    const GroupScore score = group_score(groups, values + g * size, logits + g * size, size);
+    scores.push_back(score.value);
+    logits_of.push_back(score.logit);
   }
   std::vector<std::int32_t> kept(static_cast<std::size_t>(groups.keep));
-  top_k_of(scores.data(), groups.count, groups.keep, kept.data());
+  top_k_of(scores.data(), logits_of.data(), groups.count, groups.keep, kept.data());
   for (Index g = 0; g < groups.count; ++g) {
     if (std::find(kept.begin(), kept.end(), static_cast<std::int32_t>(g)) != kept.end()) continue;
     std::fill_n(values + g * size, size, -std::numeric_limits<Scalar>::infinity());

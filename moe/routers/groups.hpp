@@ -18,8 +18,8 @@ struct GroupsConfig {
   void check(FieldVisitor& v, Index num_experts, Index top_k) const;
 };
 
-// Sets the values of experts outside the token's best groups to -inf. Ties go to the lowest group. values:
-// (E).
-void mask_groups(const GroupsConfig& groups, Scalar* values, Index num_experts);
+// Sets the values of experts outside the token's best groups to -inf. Between groups with equal
+// scores the logits of the experts that made the score decide, then the lowest group. values, logits: (E).
+void mask_groups(const GroupsConfig& groups, Scalar* values, const Scalar* logits, Index num_experts);
 
 }  // namespace moelab::moe

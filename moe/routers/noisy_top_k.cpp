@@ -32,14 +32,13 @@ class NoisyTopKRouter final : public TokenChoiceRouter {
   Variable noise(const Variable& router_input, const Variable& clean, const RouterInput& input,
                  Routing& routing) override {
     const Variable raw = ops::matmul_transposed(router_input, Variable(noise_weight_, input.context.record));
-    routing.clean_logits = clean;
     routing.noise_std = ops::add_constant(ops::softplus(raw), kLeastStd);
     if (!input.context.training) return {};
     return ops::multiply(routing.noise_std, Variable(normal_numbers(input, clean.rows())));
   }
 
-  Choices choose(const RouterInput& input, In /*logits*/, In scores) override {
-    return choice_.choose(input.batch, scores);
+  Choices choose(const RouterInput& input, In logits, In scores) override {
+    return choice_.choose(input.batch, logits, scores);
   }
 
  private:
@@ -68,6 +67,7 @@ std::unique_ptr<Router> NoisyTopKOptions::make(const RouterShape& shape) const {
 RouterTraits NoisyTopKOptions::traits(Index num_experts) const {
   RouterTraits traits = TopKOptions::traits(num_experts);
   traits.has_noise = true;
+  traits.by_logits = !choice.groups && !choice.expert_bias;
   return traits;
 }
 

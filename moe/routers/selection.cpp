@@ -43,15 +43,13 @@ void require_finite_logits(const Variable& logits, const TokenBatch& batch, Inde
 }
 
 void top_k_of(const Scalar* values, Index num_values, Index k, std::int32_t* chosen) {
-  // Insertion into the k best so far. An equal value comes later and stays behind: ties go to the lowest
-  // index.
-  Index size = 0;
-  for (Index i = 0; i < num_values; ++i) {
-    if (size == k && !(values[i] > values[chosen[k - 1]])) continue;
-    Index place = size < k ? size++ : k - 1;
-    for (; place > 0 && values[i] > values[chosen[place - 1]]; --place) chosen[place] = chosen[place - 1];
-    chosen[place] = static_cast<std::int32_t>(i);
-  }
+  best_of(num_values, k, chosen, [values](Index a, Index b) { return values[a] > values[b]; });
+}
+
+void top_k_of(const Scalar* values, const Scalar* logits, Index num_values, Index k, std::int32_t* chosen) {
+  best_of(num_values, k, chosen, [values, logits](Index a, Index b) {
+    return values[a] > values[b] || (values[a] == values[b] && logits[a] > logits[b]);
+  });
 }
 
 Choices choose_fixed(const TokenBatch& batch, Index k,
@@ -70,13 +68,14 @@ Choices choose_fixed(const TokenBatch& batch, Index k,
   return choices;
 }
 
-void sort_by_score(Choices& choices, In scores) {
+void sort_by_score(Choices& choices, In scores, In logits) {
   parallel::for_blocks(choices.num_tokens(), kTokenBlock, [&](Index begin, Index end) {
     for (Index t = begin; t < end; ++t) {
       const auto first = choices.expert_of.begin();
       std::sort(first + choices.offsets[at(t)], first + choices.offsets[at(t + 1)],
                 [&](std::int32_t a, std::int32_t b) {
-                  return scores(t, a) > scores(t, b) || (scores(t, a) == scores(t, b) && a < b);
+                  if (scores(t, a) != scores(t, b)) return scores(t, a) > scores(t, b);
+                  return logits(t, a) > logits(t, b) || (logits(t, a) == logits(t, b) && a < b);
                 });
     }
   });

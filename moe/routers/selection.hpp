@@ -18,16 +18,34 @@ std::vector<Index> real_tokens(const TokenBatch& batch);
 // NonFiniteError naming layer and token when a real token has a logit that is NaN or infinite.
 void require_finite_logits(const Variable& logits, const TokenBatch& batch, Index layer);
 
-// The k largest values, ties to the lowest index, in falling order. values: (E), k <= E.
+// The k best of n things, in falling order. better(i, j): i is better than j. Of equals the lower
+// index comes first.
+template <class Better>
+void best_of(Index n, Index k, std::int32_t* chosen, const Better& better) {
+  // Insertion into the k best so far. An equal one comes later and stays behind.
+  Index size = 0;
+  for (Index i = 0; i < n; ++i) {
+    if (size == k && !better(i, chosen[k - 1])) continue;
+    Index place = size < k ? size++ : k - 1;
+    for (; place > 0 && better(i, chosen[place - 1]); --place) chosen[place] = chosen[place - 1];
+    chosen[place] = static_cast<std::int32_t>(i);
+  }
+}
+
+// The k largest values, ties to the lowest index, in falling order. values: (E), k <= E. To choose by scores
+// that rise with the logits, give the logits: scores underflow to 0 or reach 1 where logits still differ.
 void top_k_of(const Scalar* values, Index num_values, Index k, std::int32_t* chosen);
+// Where values are equal, the larger logit comes first. logits: (E)
+void top_k_of(const Scalar* values, const Scalar* logits, Index num_values, Index k, std::int32_t* chosen);
 
 // Choices of k experts for each real token. choose(t, experts) fills in the k experts of token t, all
 // different; it is called from several threads.
 Choices choose_fixed(const TokenBatch& batch, Index k,
                      const std::function<void(Index token, std::int32_t* experts)>& choose);
 
-// Puts each token's choices in order of falling score, ties to the lowest expert. scores: (N, E).
-void sort_by_score(Choices& choices, In scores);
+// Puts each token's choices in order of falling score, equal ones of falling logit, ties to the lowest
+// expert. scores, logits: (N, E).
+void sort_by_score(Choices& choices, In scores, In logits);
 
 // (A, 1): the scores of the choices; `normalize` divides them by their sum over the token (+ 1e-20).
 Variable choice_weights(const Variable& scores, const Choices& choices, bool normalize, double scale);

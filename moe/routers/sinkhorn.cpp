@@ -1,6 +1,5 @@
 #include "moe/routers/sinkhorn.hpp"
 
-#include "core/error.hpp"
 #include "moe/routers/selection.hpp"
 
 namespace moelab::moe {
@@ -9,10 +8,31 @@ namespace {
 
 constexpr double kTolerance = 1e-4;
 constexpr double kLeastLogit = -600;  // below the row's largest: keeps every column's sum above 0
-constexpr int kMaxIterations = 100000;
+constexpr int kMaxIterations = 1000;
 
 using Array = Eigen::Array<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::ArrayXd;
+
+struct Scaling {
+  Array cost;         // (n, E) exp(z), the largest of each row made 1: a factor on a row changes nothing else
+  Vector rows, cols;  // factors of tokens and experts
+};
+
+// logits: n > 0 rows.
+Scaling scale_uniformly(In logits) {
+  const Index n = logits.rows();
+  const Array z = logits.cast<double>().array();
+  Scaling s{(z.colwise() - z.rowwise().maxCoeff()).max(kLeastLogit).exp(), Vector::Ones(n),
+            Vector::Ones(logits.cols())};
+  for (int i = 0; i < kMaxIterations; ++i) {
+    const Vector before = s.cols;
+    s.rows = 1.0 / static_cast<double>(n) / (s.cost.rowwise() * s.cols.transpose()).rowwise().sum();
+    s.cols =
+        1.0 / static_cast<double>(logits.cols()) / (s.cost.colwise() * s.rows).colwise().sum().transpose();
+    if ((s.cols - before).abs().mean() < kTolerance) break;
+  }
+  return s;
+}
 
 class SinkhornRouter final : public TokenChoiceRouter {
  public:
@@ -20,18 +40,18 @@ class SinkhornRouter final : public TokenChoiceRouter {
       : TokenChoiceRouter(options.scores, shape), top_k_(options.top_k) {}
 
  protected:
-  Choices choose(const RouterInput& input, In logits, In scores) override {
-    Matrix values = scores;
-    if (input.context.training) {
-      const std::vector<Index> tokens = real_tokens(input.batch);
+  Choices choose(const RouterInput& input, In logits, In /*scores*/) override {
+    Array values = logits.cast<double>();
+    const std::vector<Index> tokens = real_tokens(input.batch);
+    if (input.context.training && !tokens.empty()) {
       Matrix real(static_cast<Index>(tokens.size()), logits.cols());
       for (std::size_t i = 0; i < tokens.size(); ++i) real.row(static_cast<Index>(i)) = logits.row(tokens[i]);
-      const Matrix balanced = sinkhorn(real);
-      for (std::size_t i = 0; i < tokens.size(); ++i)
-        values.row(tokens[i]) = balanced.row(static_cast<Index>(i));
+      // Within a token, exp(z) times the experts' factors is in the order of its logarithm, which does not
+      // underflow.
+      values.rowwise() += scale_uniformly(real).cols.log().transpose();
     }
     return choose_fixed(input.batch, top_k_, [&](Index t, std::int32_t* experts) {
-      top_k_of(values.row(t).data(), values.cols(), top_k_, experts);
+      best_of(values.cols(), top_k_, experts, [&](Index a, Index b) { return values(t, a) > values(t, b); });
     });
   }
 
@@ -42,23 +62,9 @@ class SinkhornRouter final : public TokenChoiceRouter {
 }  // namespace
 
 Matrix sinkhorn(In logits) {
-  const Index n = logits.rows();
-  const Index num_experts = logits.cols();
-  if (n == 0) return logits;
-  // A factor on a row changes its row factor only, so the largest entry of each row is made 1: no overflow.
-  const Array z = logits.cast<double>().array();
-  const Array cost = (z.colwise() - z.rowwise().maxCoeff()).max(kLeastLogit).exp();
-  Vector rows = Vector::Ones(n);
-  Vector cols = Vector::Ones(num_experts);
-  for (int i = 0; i < kMaxIterations; ++i) {
-    const Vector before = cols;
-    rows = 1.0 / static_cast<double>(n) / (cost.rowwise() * cols.transpose()).rowwise().sum();
-    cols = 1.0 / static_cast<double>(num_experts) / (cost.colwise() * rows).colwise().sum().transpose();
-    if ((cols - before).abs().mean() < kTolerance) {
-      return ((cost.colwise() * rows).rowwise() * cols.transpose()).matrix().cast<Scalar>();
-    }
-  }
-  fail("[sinkhorn] no convergence in {} iterations", kMaxIterations);
+  if (logits.rows() == 0) return logits;
+  const Scaling s = scale_uniformly(logits);
+  return ((s.cost.colwise() * s.rows).rowwise() * s.cols.transpose()).matrix().cast<Scalar>();
 }
 
 void SinkhornOptions::fields(FieldVisitor& v) {

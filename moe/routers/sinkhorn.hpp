@@ -2,6 +2,9 @@
 // section 3.1; Megatron-LM): in training exp(z) is scaled until experts and tokens have uniform sums, and the
 // k best of the scaled values are chosen; the weights come from z itself. In evaluation plain top_k.
 //
+// The scaling stops after 1000 iterations where it has not come to rest: rows that want the same expert by
+// far are balanced by ever larger factors only. It ranks experts and nothing more, so the last factors serve.
+//
 // Not causal in training: the scaling looks at all tokens of the micro-batch.
 #pragma once
 
@@ -23,7 +26,7 @@ class SinkhornOptions : public RouterOptions {
 };
 
 // exp(logits) with rows summing to 1 / n and columns to 1 / E; stops when the mean absolute change of the
-// column factors is below 1e-4. (n, E) -> (n, E)
+// column factors is below 1e-4, or after 1000 iterations. (n, E) -> (n, E)
 Matrix sinkhorn(In logits);
 
 }  // namespace moelab::moe

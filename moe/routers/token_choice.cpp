@@ -2,12 +2,31 @@
 
 #include "core/error.hpp"
 #include "core/ops/elementwise.hpp"
+#include "core/ops/math.hpp"
 #include "core/ops/softmax.hpp"
 #include "moe/routers/selection.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace moelab::moe {
+
+namespace {
+
+// As one operation: where softplus underflows to 0, the chain rule would multiply the slope of the root,
+// which is infinite, with 0. The slope sigmoid(z) / (2 sqrt(softplus(z))) goes to 0 as e^{z/2} / 2.
+Variable sqrt_softplus(const Variable& z) {
+  const auto root = [](Scalar v) {
+    return std::sqrt(std::max(v, Scalar{0}) + std::log1p(std::exp(-std::abs(v))));
+  };
+  return Variable::result(Matrix(z.value().unaryExpr(root)), {z}, [z](const Matrix& y, const Matrix& dy) {
+    const auto slope = [](Scalar v, Scalar s) { return s > 0 ? math::sigmoid(v) / (2 * s) : Scalar{0}; };
+    z.add_grad(Matrix(z.value().binaryExpr(y, slope).cwiseProduct(dy)));
+  });
+}
+
+}  // namespace
 
 void ScoreOptions::fields(FieldVisitor& v) {
   v("score", score,
@@ -21,7 +40,7 @@ void ScoreOptions::fields(FieldVisitor& v) {
 Variable router_scores(const std::string& score, const Variable& logits) {
   if (score == "softmax") return ops::row_softmax(logits);
   if (score == "sigmoid") return ops::sigmoid(logits);
-  if (score == "sqrt_softplus") return ops::sqrt(ops::softplus(logits));
+  if (score == "sqrt_softplus") return sqrt_softplus(logits);
   fail("[router] unknown score '{}'; known: softmax, sigmoid, sqrt_softplus", score);
 }
 
@@ -42,11 +61,12 @@ void check_top_k(FieldVisitor& v, Index top_k, Index num_experts, std::string_vi
           fmt::format("{} is more than the number of experts, which is {}", top_k, num_experts));
 }
 
-void check_top1_weight(FieldVisitor& v, Index top_k, bool normalize, Index num_experts) {
-  v.check(
-      top_k != 1 || !normalize || num_experts == 1, "router.normalize",
-      "top_k: 1 with normalize: true makes every weight 1, so the task loss gives the router no gradient; "
-      "say normalize: false");
+void check_top1_weight(FieldVisitor& v, Index top_k, bool normalize, Index num_experts,
+                       std::string_view name) {
+  v.check(top_k != 1 || !normalize || num_experts == 1, "router.normalize",
+          fmt::format("{}: 1 with normalize: true makes every weight 1, so the task loss gives the router no "
+                      "gradient; say normalize: false",
+                      name));
 }
 
 TokenChoiceRouter::TokenChoiceRouter(const ScoreOptions& options, const RouterShape& shape, bool trainable)
@@ -58,10 +78,14 @@ Routing TokenChoiceRouter::route(const RouterInput& input) {
   const Variable clean = projection_.logits(router_input, input.context);
   const Variable added = noise(router_input, clean, input, routing);
   routing.logits = projection_.finish(clean, added, input.probe);
+  if (routing.noise_std.defined()) {
+    routing.clean_logits = projection_.finish(clean, {}, {});
+    routing.noise_std = projection_.finish(routing.noise_std, {}, {});
+  }
   require_finite_logits(routing.logits, input.batch, shape_.layer);
   routing.scores = router_scores(options_.score, routing.logits);
   routing.choices = choose(input, routing.logits.value(), routing.scores.value());
-  sort_by_score(routing.choices, routing.scores.value());
+  sort_by_score(routing.choices, routing.scores.value(), routing.logits.value());
   routing.weights = choice_weights(routing.scores, routing.choices, options_.normalize, options_.scale);
   return routing;
 }
@@ -70,18 +94,19 @@ TopKChoice::TopKChoice(const TopKFields& fields, Index num_experts) : fields_(fi
   if (fields.expert_bias) expert_bias_.setZero(1, num_experts);
 }
 
-Choices TopKChoice::choose(const TokenBatch& batch, In values) const {
-  const Index num_experts = values.cols();
+Choices TopKChoice::choose(const TokenBatch& batch, In logits, In scores) const {
+  const Index num_experts = logits.cols();
   if (expert_bias_.size() == 0 && !fields_.groups) {
     return choose_fixed(batch, fields_.top_k, [&](Index t, std::int32_t* experts) {
-      top_k_of(values.row(t).data(), num_experts, fields_.top_k, experts);
+      top_k_of(logits.row(t).data(), num_experts, fields_.top_k, experts);
     });
   }
   return choose_fixed(batch, fields_.top_k, [&](Index t, std::int32_t* experts) {
-    Matrix biased = values.row(t);
+    Matrix biased = scores.row(t);
+    const Scalar* z = logits.row(t).data();
     if (expert_bias_.size() > 0) biased += expert_bias_;
-    if (fields_.groups) mask_groups(*fields_.groups, biased.data(), num_experts);
-    top_k_of(biased.data(), num_experts, fields_.top_k, experts);
+    if (fields_.groups) mask_groups(*fields_.groups, biased.data(), z, num_experts);
+    top_k_of(biased.data(), z, num_experts, fields_.top_k, experts);
   });
 }
 

@@ -37,8 +37,10 @@ struct TopKFields {
 // Adds the condition 1 <= k <= E at `path`.
 void check_top_k(FieldVisitor& v, Index top_k, Index num_experts, std::string_view path = "router.top_k");
 
-// Refuses top_k: 1 with normalize: true, which makes every weight 1, except for a single expert.
-void check_top1_weight(FieldVisitor& v, Index top_k, bool normalize, Index num_experts);
+// Refuses top_k: 1 with normalize: true, which makes every weight 1, except for a single expert. `name` is
+// that of the field in the message.
+void check_top1_weight(FieldVisitor& v, Index top_k, bool normalize, Index num_experts,
+                       std::string_view name = "top_k");
 
 class TokenChoiceRouter : public Router {
  public:
@@ -48,7 +50,8 @@ class TokenChoiceRouter : public Router {
   void visit(Visitor& visitor) override { projection_.visit(visitor); }
 
  protected:
-  // Adds the member's noise to the logits; remembers in `routing` what losses need.
+  // The noise that the member adds to the logits, before the temperature; undefined: none. One that has noise
+  // sets routing.noise_std, also where it adds none.
   virtual Variable noise(const Variable& /*router_input*/, const Variable& /*clean*/,
                          const RouterInput& /*input*/, Routing& /*routing*/) {
     return {};
@@ -63,12 +66,14 @@ class TokenChoiceRouter : public Router {
   Projection projection_;
 };
 
-// k experts by the largest values, with expert bias and groups.
+// The k experts with the largest scores, with expert bias and groups. All scores rise with the logit, so
+// without either the logits are compared, which still differ where scores have underflowed or reached 1; with
+// either, the logit decides between equal scores.
 class TopKChoice {
  public:
   TopKChoice(const TopKFields& fields, Index num_experts);
-  // values: (N, E), larger is better.
-  Choices choose(const TokenBatch& batch, In values) const;
+  // logits, scores: (N, E)
+  Choices choose(const TokenBatch& batch, In logits, In scores) const;
   void visit(Visitor& visitor);
   void after_step(std::span<const std::int64_t> expert_tokens);
 

@@ -18,8 +18,8 @@ class TopKRouter final : public TokenChoiceRouter {
   }
 
  protected:
-  Choices choose(const RouterInput& input, In /*logits*/, In scores) override {
-    return choice_.choose(input.batch, scores);
+  Choices choose(const RouterInput& input, In logits, In scores) override {
+    return choice_.choose(input.batch, logits, scores);
   }
 
  private:

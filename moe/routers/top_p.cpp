@@ -1,5 +1,6 @@
 #include "moe/routers/top_p.hpp"
 
+#include "core/error.hpp"
 #include "moe/routers/selection.hpp"
 
 #include <algorithm>
@@ -17,13 +18,13 @@ class TopPRouter final : public TokenChoiceRouter {
         max_k_(options.max_k.value_or(shape.num_experts)) {}
 
  protected:
-  Choices choose(const RouterInput& input, In /*logits*/, In scores) override {
+  Choices choose(const RouterInput& input, In logits, In scores) override {
     Choices choices;
     choices.offsets.push_back(0);
     std::vector<std::int32_t> best(static_cast<std::size_t>(max_k_));
     for (Index t = 0; t < scores.rows(); ++t) {
       if (is_real(input.batch, t)) {
-        top_k_of(scores.row(t).data(), scores.cols(), max_k_, best.data());
+        top_k_of(logits.row(t).data(), logits.cols(), max_k_, best.data());
         Scalar total = 0;
         for (const std::int32_t e : best) {
           choices.expert_of.push_back(e);
@@ -57,6 +58,14 @@ void TopPOptions::fields(FieldVisitor& v) {
 
 void TopPOptions::check(FieldVisitor& v, Index num_experts) const {
   if (max_k) check_top_k(v, *max_k, num_experts, "router.max_k");
+  check_top1_weight(v, max_k.value_or(num_experts), scores.normalize, num_experts, "max_k");
+  // The best of E probabilities is 1/E at least.
+  v.check(p * static_cast<double>(num_experts) > 1 || !scores.normalize || num_experts == 1,
+          "router.normalize",
+          fmt::format("p: {} is reached by the best of {} experts alone, so every token has one expert, and "
+                      "normalize: true makes its weight 1: the task loss gives the router no gradient; say "
+                      "normalize: false, or p above 1 / {}",
+                      p, num_experts, num_experts));
 }
 
 std::unique_ptr<Router> TopPOptions::make(const RouterShape& shape) const {

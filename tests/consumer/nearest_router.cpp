@@ -39,9 +39,9 @@ class NearestRouter final : public moe::Router {
     if (in.probe.logits_offset.defined()) routing.logits = ops::add(routing.logits, in.probe.logits_offset);
     moe::require_finite_logits(routing.logits, in.batch, layer_);
     routing.scores = ops::row_softmax(routing.logits);
-    const ConstMatrixView s = routing.scores.value();
+    const ConstMatrixView z = routing.logits.value();  // scores underflow, logits do not
     routing.choices = moe::choose_fixed(in.batch, top_k_, [&](Index t, std::int32_t* experts) {
-      moe::top_k_of(s.row(t).data(), s.cols(), top_k_, experts);
+      moe::top_k_of(z.row(t).data(), z.cols(), top_k_, experts);
     });
     routing.weights = moe::choice_weights(routing.scores, routing.choices, /*normalize=*/true, /*scale=*/1);
     return routing;

@@ -71,10 +71,17 @@ TEST_CASE("padding enters no loss", "[moe][losses]") {
   CHECK_THAT(loss(block(4, 1, "load_balance: 1"), z),
              WithinAbs(1.268493, 1e-6));  // as if the padding were real
   const TokenBatch two{1, 2, {}, {}};
-  for (const char* name : {"z", "importance_cv2", "entropy"}) {
-    const std::string text = block(4, 1, fmt::format("{}: 1", name));
+  for (const char* name : {"z", "importance_cv2", "entropy", "expert_diversity"}) {
+    INFO(name);
+    const std::string text = block(4, 2, fmt::format("{}: 1", name));
     CHECK_THAT(loss(text, z, batch), WithinAbs(loss(text, z.topRows(2), two), 1e-12));
+    CHECK(std::abs(loss(text, z) - loss(text, z.topRows(2), two)) > 1e-3);
   }
+  const std::string noisy =
+      "kind: moe\nexperts: {kind: ffn, count: 4, activation: relu, d_ff: 2}\n"
+      "router: {kind: noisy_top_k, top_k: 2}\nlosses: {load_cv2: 1}\n";
+  CHECK_THAT(loss(noisy, z, batch, false), WithinAbs(loss(noisy, z.topRows(2), two, false), 1e-12));
+  CHECK(std::abs(loss(noisy, z, test::batch_of(4), false) - loss(noisy, z.topRows(2), two, false)) > 1e-3);
 }
 
 TEST_CASE("a batch of padding alone has losses of 0", "[moe][losses]") {
@@ -109,6 +116,18 @@ TEST_CASE("by sequence, imbalances of two sequences do not cancel", "[moe][losse
              WithinAbs(1.964028, 1e-6));
 }
 
+TEST_CASE("by sequence, tokens are counted in their own sequence, padding in none", "[moe][losses]") {
+  // p = softmax(4, 0)[0]. Sequence 0: its real token 0 goes to expert 0, 2 * 1 * p. Sequence 1: tokens 2 and
+  // 3 go to experts 0 and 1, 2 (p + (1 - p)) / 2 = 1. The mean of the sequences, not of the three tokens.
+  Matrix z(4, 2);
+  z << 4, 0, 0, 4, 4, 0, 0, 4;
+  const std::vector<std::uint8_t> real{1, 0, 1, 1};
+  const TokenBatch batch{2, 2, {}, real};
+  const double p = 1 / (1 + std::exp(-4.0));
+  CHECK_THAT(loss(block(2, 1, "load_balance: {weight: 1, scope: sequence}"), z, batch),
+             WithinAbs((2 * p + 1) / 2, 1e-12));
+}
+
 TEST_CASE("two layers that collapse to different experts do not cancel", "[moe][losses]") {
   // Each layer has a loss of its own; put together before f and P are formed they would look balanced.
   double sum = 0;
@@ -140,6 +159,32 @@ TEST_CASE("importance and entropy at balance and at collapse", "[moe][losses]") 
   const Matrix collapsed = repeated(3, {60, 0, 0, 0});
   CHECK_THAT(loss(block(4, 1, "importance_cv2: 1"), collapsed), WithinAbs(3, 1e-9));
   CHECK_THAT(loss(block(4, 1, "entropy: 1"), collapsed), WithinAbs(0, 1e-9));
+}
+
+TEST_CASE("the smooth load looks at logits and noise at the same temperature", "[moe][losses]") {
+  // Logits 4 and 2 before the temperature T, noise of deviation 1 that happens to be 0. At T = 2: the chosen
+  // expert's 2 is (2 - 1) / 0.5 = 2 deviations above its threshold, the other's 1 is 2 below its own. The
+  // choice, and how sure it is, do not depend on T. Loads Phi(2) and Phi(-2): CV^2 = (2 Phi(2) - 1)^2.
+  for (const double temperature : {0.25, 1.0, 2.0, 10.0}) {
+    INFO(temperature);
+    const test::Ffn ffn(
+        fmt::format("kind: moe\nexperts: {{kind: ffn, count: 2, activation: relu, d_ff: 2}}\n"
+                    "router: {{kind: noisy_top_k, top_k: 1, normalize: false, temperature: {}}}\n"
+                    "losses: {{load_cv2: 1}}\n",
+                    temperature),
+        2);
+    ffn.weight("router.weight").setIdentity();
+    // softplus(raw) + 0.01 = 1
+    ffn.weight("router.noise_weight") << std::log(std::exp(0.99) - 1) / 4, 0,
+        std::log(std::exp(0.99) - 1) / 4, 0;
+    Matrix x(1, 2);
+    x << 4, 2;
+    const Matrix noise = Matrix::Zero(1, 2);
+    const FfnOutput output =
+        ffn.moe().forward(Variable(x), test::batch_of(1), test::training_context(), {&noise, {}});
+    REQUIRE(output.losses.size() == 1);
+    CHECK_THAT(output.losses[0].value.item(), WithinAbs(std::pow(std::erf(std::sqrt(2.0)), 2), 1e-9));
+  }
 }
 
 TEST_CASE("expert diversity is the mean pairwise cosine of the chosen outputs", "[moe][losses]") {

@@ -84,6 +84,67 @@ TEST_CASE("sigmoid and square root of softplus", "[moe][router]") {
   CHECK_THAT(root.weights.value()(1, 0), WithinAbs(std::sqrt(std::log(1 + std::exp(0.5))), 1e-12));
 }
 
+TEST_CASE("the slope of every score is finite and right at logits of any size", "[moe][router]") {
+  // Far below 0, softplus(z) is e^z, so sqrt(softplus) and twice its slope are e^{z/2}.
+  const auto slope = [](double z) {
+    const Variable x(one_row({z}), true);
+    backward(router_scores("sqrt_softplus", x));
+    return double{x.grad()(0, 0)};
+  };
+  CHECK_THAT(slope(-20), WithinAbs(std::exp(-10.0) / 2, 1e-8));
+  CHECK_THAT(slope(-20), WithinRel(std::exp(-10.0) / 2, 1e-8));
+  CHECK_THAT(slope(3),
+             WithinRel(1 / (1 + std::exp(-3.0)) / 2 / std::sqrt(std::log(1 + std::exp(3.0))), 1e-12));
+  CHECK(slope(-800) == 0);
+  for (const char* score : {"softmax", "sigmoid", "sqrt_softplus"}) {
+    for (const bool normalize : {false, true}) {
+      const test::Ffn ffn(top_k_yaml(4, fmt::format("top_k: 3, score: {}, normalize: {}", score, normalize)) +
+                              "losses: {load_balance: 1, z: 1, importance_cv2: 1, entropy: 1}\n",
+                          4);
+      INFO(score);
+      ffn.weight("router.weight").setIdentity();
+      const Variable x(one_row({-800, 3, 800, -900}), true);
+      const FfnOutput output = ffn.forward(x, test::training_context());
+      backward(output.y, Matrix::Ones(1, 4));
+      for (const AuxiliaryLoss& loss : output.losses) backward(loss.value);
+      CHECK(Matrix(x.grad()).allFinite());
+      CHECK(Matrix(ffn.store->grads()).allFinite());
+    }
+  }
+}
+
+TEST_CASE("experts whose scores are equal only for want of digits are told apart by their logits",
+          "[moe][router]") {
+  // softmax(1000, 0, 100, 200) is 1, 0, 0, 0 in float64, sigmoid is 1, 1/2, 1, 1; the logits say 0, 3, 2, 1.
+  const Matrix z = one_row({1000, 0, 100, 200});
+  for (const char* score : {"softmax", "sigmoid", "sqrt_softplus"}) {
+    for (const char* more : {"", ", expert_bias: {rate: 0.1}", ", groups: {count: 1, keep: 1}",
+                             ", groups: {count: 2, keep: 2, score: max}"}) {
+      const std::string options = fmt::format("score: {}{}", score, more);
+      INFO(options);
+      CHECK(route("top_k: 2, " + options, z).choices.expert_of == Ids{0, 3});
+      CHECK(route("top_k: 3, " + options, z).choices.expert_of == Ids{0, 3, 2});
+      CHECK(route("top_k: 4, " + options, z).choices.expert_of == Ids{0, 3, 2, 1});
+      // A temperature changes no order.
+      for (const double t : {0.01, 100.0}) {
+        CHECK(route(fmt::format("top_k: 3, temperature: {}, {}", t, options), z).choices.expert_of ==
+              Ids{0, 3, 2});
+      }
+    }
+  }
+  // Groups {0, 1} and {2, 3}: best sigmoids 1 and 1, logits 40 and 50.
+  CHECK(route("top_k: 1, normalize: false, score: sigmoid, groups: {count: 2, keep: 1, score: max}",
+              one_row({40, 0, 50, 0}))
+            .choices.expert_of == Ids{2});
+  CHECK(route("top_k: 1, normalize: false, score: sigmoid, groups: {count: 2, keep: 1}",
+              one_row({40, 45, 50, 48}))
+            .choices.expert_of == Ids{2});
+  // Where the scores differ, they decide with a bias or groups, and equal logits go to the lowest expert.
+  CHECK(route("top_k: 2, score: sigmoid", one_row({50, 60, 60, 50})).choices.expert_of == Ids{1, 2});
+  CHECK(route("top_k: 2, score: sigmoid, expert_bias: {rate: 0.1}", one_row({50, 60, 60, 60}))
+            .choices.expert_of == Ids{1, 2});
+}
+
 TEST_CASE("ties go to the lowest expert", "[moe][router]") {
   CHECK(route("top_k: 2", one_row({1, 1, 1, 1})).choices.expert_of == Ids{0, 1});
   CHECK(route("top_k: 2", one_row({0, 1, 1, 1})).choices.expert_of == Ids{1, 2});

@@ -1,0 +1,81 @@
+// Routers where numbers leave the range of float64, and after very many steps.
+#include "tests/support/catch.hpp"
+#include "tests/support/ffn_yaml.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include <fmt/format.h>
+
+using namespace moelab;
+using namespace moelab::moe;
+
+namespace {
+
+std::string block(Index experts, const std::string& router) {
+  return fmt::format(
+      "kind: moe\nexperts: {{kind: ffn, count: {}, activation: relu, d_ff: 2}}\nrouter: {{{}}}\n", experts,
+      router);
+}
+
+// Routes rows of logits: the router's weight is the identity.
+Routing route(const std::string& router, const Matrix& z, bool training = true) {
+  const test::Ffn ffn(block(z.cols(), router), z.cols());
+  ffn.weight("router.weight").setIdentity();
+  ForwardContext context = test::training_context();
+  context.training = training;
+  const TokenBatch batch = test::batch_of(z.rows());
+  return ffn.moe().router().route({Variable(z), batch, context, {}});
+}
+
+using Ids = std::vector<std::int32_t>;
+
+}  // namespace
+
+TEST_CASE("top_p and sinkhorn tell apart by logits what scores cannot", "[moe][router]") {
+  Matrix z(1, 4);
+  z << 1000, 0, 100, 200;  // softmax 1, 0, 0, 0 in float64
+  CHECK(route("kind: top_p, p: 1.0", z).choices.expert_of == Ids{0});
+  CHECK(route("kind: top_p, p: 1.0, temperature: 100", z).choices.expert_of[1] == 3);
+  CHECK(route("kind: sinkhorn, top_k: 3", z, false).choices.expert_of == Ids{0, 3, 2});
+  CHECK(route("kind: frozen, top_k: 3", z, false).choices.expert_of == Ids{0, 3, 2});
+  CHECK(route("kind: noisy_top_k, top_k: 3", z, false).choices.expert_of == Ids{0, 3, 2});
+}
+
+TEST_CASE("the weight of relu's sparsity term comes back from any stretch of steps", "[moe][router]") {
+  const test::Ffn ffn(block(3, "kind: relu, top_k: 1"), 3);
+  const Matrix& lambda = *states(*ffn.block)[0].state;
+  const auto steps = [&](int count, std::int64_t active) {
+    for (int i = 0; i < count; ++i) ffn.block->after_step(std::vector<std::int64_t>{active, 0, 0}, 2);
+  };
+  steps(1000, 0);  // 1e-8 / 1.2^1000 = 1e-87 without a floor
+  CHECK_THAT(lambda(0, 0), WithinRel(1e-12, 1e-9));
+  steps(10, 6);
+  CHECK_THAT(lambda(0, 0), WithinRel(1e-12 * std::pow(1.2, 10), 1e-9));
+  steps(1000, 6);
+  CHECK_THAT(lambda(0, 0), WithinRel(1e4, 1e-9));
+  steps(10, 0);
+  CHECK_THAT(lambda(0, 0), WithinRel(1e4 / std::pow(1.2, 10), 1e-9));
+}
+
+TEST_CASE("sinkhorn chooses where its scaling does not come to rest", "[moe][router]") {
+  // Uniform sums would need e^-30 times a factor without bound: each step adds 2 to the ratio of the experts'
+  // factors. Token 1, to which both are equal, goes to the expert that is short of tokens.
+  Matrix z(2, 2);
+  z << 0, -30, 0, 0;
+  CHECK(route("kind: sinkhorn, top_k: 1, normalize: false", z).choices.expert_of == Ids{0, 1});
+  // The same at a temperature: the token's logit for expert 1 is -1500.
+  CHECK(route("kind: sinkhorn, top_k: 1, normalize: false, temperature: 0.02", z).choices.expert_of ==
+        Ids{0, 1});
+  // Both tokens want expert 0, token 0 more than token 1 by 5, at a temperature of 0.02 by 250.
+  z << 10, 0, 5, 0;
+  CHECK(route("kind: sinkhorn, top_k: 1, normalize: false, temperature: 0.02", z).choices.expert_of ==
+        Ids{0, 1});
+  // Second choices far below what a float32, or exp of a float64, can hold. Experts 1 and 2 are alike but for
+  // the order in which the two tokens like them, so their factors are the same.
+  Matrix far(2, 3);
+  far << 0, -900, -800, 0, -800, -900;
+  const Routing r = route("kind: sinkhorn, top_k: 2", far);
+  CHECK(r.choices.expert_of == Ids{0, 2, 0, 1});
+}
