@@ -9,12 +9,13 @@ ExpertGroup::ExpertGroup() : expert(expert_kinds(), "ffn") {}
 
 void ExpertGroup::fields(FieldVisitor& v) {
   expert.kind_field(v, "Kind of expert");
-  v("count", count, {.help = "Experts of this group", .min = 1, .required = true});
+  v("count", count, {.help = "Experts of this group", .min = 1, .max = kMaxExperts, .required = true});
   expert.options().fields(v);
 }
 
 void SharedConfig::fields(FieldVisitor& v) {
-  v("count", count, {.help = "Experts that every token visits", .min = 1, .required = true});
+  v("count", count,
+    {.help = "Experts that every token visits", .min = 1, .max = kMaxExperts, .required = true});
   expert.fields(v);
   v("gate", gate,
     {.help = "Factor on their sum: none, or sigmoid(x . gate)", .choices = {"none", "sigmoid"}});
@@ -38,7 +39,9 @@ void MoeConfig::fields(FieldVisitor& v) {
   v("capacity", capacity, {.help = "Limit on the rows of an expert", .when_absent = "dropless"});
   v("losses", losses, {.help = "Auxiliary losses by name: a weight, or {weight: ..., scope: ...}"});
   v("granularity", granularity,
-    {.help = "Finer experts: divides d_ff and multiplies count and top_k by this", .min = 1});
+    {.help = "Finer experts: divides d_ff and multiplies count and top_k by this",
+     .min = 1,
+     .max = kMaxExperts});
   check(v);
 }
 
@@ -52,12 +55,20 @@ void MoeConfig::check(FieldVisitor& v) const {
   copy = expanded();
   const RouterOptions& options = copy.router.options();
   const Index total = copy.num_experts();
+  v.check(total <= kMaxExperts, "experts",
+          fmt::format("{} experts in one layer{}; at most {} are possible", total,
+                      granularity == 1 ? "" : fmt::format(" with granularity {}", granularity), kMaxExperts));
   options.check(v, total);
   const RouterTraits traits = options.traits(total);
   v.check(!capacity || traits.fixed_top_k, "capacity",
           fmt::format("a capacity needs a router with a fixed top_k; {} has none", router.kind()));
   v.check(!capacity || capacity->drop != "batch_priority" || traits.has_scores, "capacity.drop",
           fmt::format("batch_priority needs scores; the router {} has none", router.kind()));
+  v.check(!capacity || !capacity->renormalize || traits.choices_per_token != 1 || !traits.has_logits ||
+              total == 1,
+          "capacity.renormalize",
+          "renormalize: true with one expert a token makes every weight the same, so the task loss gives the "
+          "router no gradient; say renormalize: false");
   losses.check(v, traits, total);
 }
 

@@ -23,6 +23,26 @@ void trailing_fields(FieldVisitor& v, ExperimentFile& f) {
   v("compare", f.compare, {.help = "How the variants are compared"});
 }
 
+// Text alone has rows that are tokens with an id.
+void check_ids(FieldVisitor& v, const RunConfig& run) {
+  const ModelConfig& model = run.model;
+  const auto check = [&](const moe::FfnConfig& ffn, const std::string& path) {
+    if (ffn.kind != "moe" || run.data.kind == "text") return;
+    if (!ffn.moe.router.options().traits(ffn.moe.num_experts()).needs_ids) return;
+    for (Index layer = 0; layer < model.num_layers; ++layer) {
+      if (&model.ffn_of(layer) != &ffn) continue;
+      v.check(false, path + ".router",
+              fmt::format("the router {} chooses by token ids, which data of kind {} do not have",
+                          ffn.moe.router.kind(), run.data.kind));
+      return;
+    }
+  };
+  check(model.ffn, "model.ffn");
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    check(model.layers[i].ffn, fmt::format("model.layers[{}].ffn", i));
+  }
+}
+
 }  // namespace
 
 const std::vector<std::string>& run_blocks() {
@@ -82,6 +102,7 @@ void RunConfig::fields(FieldVisitor& v) {
   const Index micro = train.micro_batch_tokens.value_or(train.batch_tokens);
   v.check(seq_len > 0 && micro % seq_len == 0, "train.micro_batch_tokens",
           fmt::format("{} is not a whole number of sequences of {} tokens", micro, seq_len));
+  check_ids(v, *this);
 }
 
 }  // namespace moelab

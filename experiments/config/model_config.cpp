@@ -8,6 +8,18 @@ namespace moelab {
 
 namespace {
 
+constexpr Index kMaxLayers = 10'000;
+
+// Experts of all layers together, shared ones included.
+Index all_experts(const ModelConfig& c) {
+  Index sum = 0;
+  for (Index layer = 0; layer < c.num_layers; ++layer) {
+    const moe::FfnConfig& ffn = c.ffn_of(layer);
+    if (ffn.kind == "moe") sum += ffn.moe.num_experts() + (ffn.moe.shared ? ffn.moe.shared->count : 0);
+  }
+  return sum;
+}
+
 FieldInfo probability(std::string help) {
   return {.help = std::move(help), .min = 0, .max = 1, .max_exclusive = true};
 }
@@ -72,8 +84,8 @@ void InitConfig::fields(FieldVisitor& v) {
 void ModelConfig::fields(FieldVisitor& v) {
   v.kind(kind, {.help = "decoder: causal Transformer; encoder: bidirectional; ffn: FFNs alone, on features",
                 .choices = {"decoder", "encoder", "ffn"}});
-  v("d_model", d_model, {.help = "Width of the hidden state", .min = 1});
-  v("num_layers", num_layers, {.help = "Blocks, one after the other", .min = 1});
+  v("d_model", d_model, {.help = "Width of the hidden state", .min = 1, .max = 1e6});
+  v("num_layers", num_layers, {.help = "Blocks, one after the other", .min = 1, .max = kMaxLayers});
   if (kind == "ffn") {
     v("residual", residual, {.help = "x + FFN(x) instead of FFN(x)"});
   } else {
@@ -90,6 +102,9 @@ void ModelConfig::fields(FieldVisitor& v) {
   v("ffn", ffn, {.help = "The FFN of every layer", .required = true});
   v("layers", layers, {.help = "Other FFNs at some layers; the last that names a layer counts"});
   v("init", init, {.help = "Initial weights from a trained model", .when_absent = "drawn from the seed"});
+  v.check(all_experts(*this) <= moe::kMaxExperts, "num_layers",
+          fmt::format("{} layers have {} experts in all; at most {} are possible", num_layers,
+                      all_experts(*this), moe::kMaxExperts));
   for (std::size_t i = 0; i < layers.size(); ++i) {
     for (const Index layer : layers[i].at) {
       v.check(layer >= -num_layers && layer < num_layers, fmt::format("layers[{}].at", i),

@@ -7,6 +7,10 @@
 namespace moelab {
 namespace {
 
+// Far beyond any use, so that products of sizes stay whole numbers of 64 bits.
+constexpr double kMaxLength = 1e7;
+constexpr double kMaxWidth = 1e6;
+
 bool names_are_unique(const std::vector<TextDomain>& domains) {
   std::vector<std::string> names;
   for (const TextDomain& domain : domains) names.push_back(domain.name);
@@ -56,7 +60,7 @@ void TokenizerConfig::fields(FieldVisitor& v) {
 
 void TextDataConfig::fields(FieldVisitor& v) {
   v("tokenizer", tokenizer, {.help = "Turns text into tokens"});
-  v("seq_len", seq_len, {.help = "Positions of a sequence", .unit = "tokens", .min = 1});
+  v("seq_len", seq_len, {.help = "Positions of a sequence", .unit = "tokens", .min = 1, .max = kMaxLength});
   v("eval_fraction", eval_fraction,
     {.help = "Share of each document, taken from its end, that is held out for evaluation",
      .min = 0,
@@ -72,10 +76,11 @@ void TextDataConfig::fields(FieldVisitor& v) {
 }
 
 void SyntheticDataConfig::fields(FieldVisitor& v) {
-  v("seq_len", seq_len, {.help = "Samples of a sequence, all from one cluster", .min = 1});
-  v("num_clusters", num_clusters, {.help = "Clusters; each is a domain with a map of its own", .min = 1});
-  v("num_features", num_features, {.help = "Width of the input", .min = 1});
-  v("num_targets", num_targets, {.help = "Width of the target", .min = 1});
+  v("seq_len", seq_len, {.help = "Samples of a sequence, all from one cluster", .min = 1, .max = kMaxLength});
+  v("num_clusters", num_clusters,
+    {.help = "Clusters; each is a domain with a map of its own", .min = 1, .max = kMaxWidth});
+  v("num_features", num_features, {.help = "Width of the input", .min = 1, .max = kMaxWidth});
+  v("num_targets", num_targets, {.help = "Width of the target", .min = 1, .max = kMaxWidth});
   v("map", map,
     {.help = "Target of x in cluster c: linear: A_c x; tanh: A_c tanh(B_c x)",
      .choices = {"linear", "tanh"}});
@@ -91,12 +96,12 @@ void ImageDataConfig::fields(FieldVisitor& v) {
     {.help = "Folder with train-images-idx3-ubyte, train-labels-idx1-ubyte and the same of t10k, each also "
              "with .gz; a relative path starts at the folder of this YAML file"});
   v("package", package, {.help = "Debian package that brings the files"});
-  v("image_size", image_size, {.help = "Side of an image", .unit = "pixels", .min = 1});
+  v("image_size", image_size, {.help = "Side of an image", .unit = "pixels", .min = 1, .max = 65536});
   v("patch_size", patch_size,
     {.help = "Side of a patch; an image is a sequence of its patches, row by row",
      .unit = "pixels",
      .min = 1});
-  v("num_classes", num_classes, {.help = "Classes, numbered from 0", .min = 2});
+  v("num_classes", num_classes, {.help = "Classes, numbered from 0", .min = 2, .max = kMaxWidth});
   v("class_names", class_names, {.help = "Names of the classes, which are the domains of the results"});
   v.check(patch_size >= 1 && image_size % patch_size == 0, "patch_size",
           fmt::format("images of {} pixels cannot be cut into patches of {}", image_size, patch_size));

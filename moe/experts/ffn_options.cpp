@@ -10,7 +10,7 @@ void FfnExpertOptions::fields(FieldVisitor& v) {
     {.help = "Activation; the gated ones have three matrices",
      .choices = ops::activation_names(),
      .required = true});
-  v("d_ff", d_ff, {.help = "Width inside the FFN", .min = 1, .required = true});
+  v("d_ff", d_ff, {.help = "Width inside the FFN", .min = 1, .max = 1e6, .required = true});
   v("bias", bias, {.help = "Bias on every linear map"});
   v("dropout", dropout,
     {.help = "Probability of dropping, in training only", .min = 0, .max = 1, .max_exclusive = true});

@@ -133,6 +133,52 @@ TEST_CASE("every router with one expert, and with all experts chosen", "[moe][ed
   }
 }
 
+TEST_CASE("a router whose weights are all 1 with one expert a token is refused, any other learns",
+          "[moe][edges]") {
+  const Description d = describe_fields(MoeConfig{});
+  int num_refused = 0, num_learning = 0;
+  const auto check = [&](const std::string& text) {
+    INFO(text);
+    const std::string errors = test::ffn_config_errors(text);
+    if (errors != "") {
+      CHECK_THAT(errors, Contains("gives the router no gradient"));
+      ++num_refused;
+      return;
+    }
+    const test::Ffn ffn(text, kWidth);
+    test::randomise_parameters(*ffn.block);
+    const FfnOutput output = ffn.forward(test::random_matrix(12, kWidth, 8));
+    backward(output.y, test::random_matrix(12, kWidth, 9));
+    for (const NamedParameter& p : parameters(ffn.moe().router())) {
+      INFO(p.path);
+      CHECK(p.parameter->grad().norm() > 1e-6);
+    }
+    ++num_learning;
+  };
+  for (const Description::Form& form : field_of(d, "router").forms) {
+    const auto has = [&](const char* name) {
+      return std::any_of(form.fields.begin(), form.fields.end(),
+                         [&](const Description::Field& f) { return f.name == name; });
+    };
+    if (!has("normalize") || form.kind == "frozen") continue;
+    const auto block = [&](const std::string& options, const std::string& more = "") {
+      std::string text = router_block(form.kind, 4, 1) + more;
+      const std::string normalize = "normalize: false";
+      return text.replace(text.find(normalize), normalize.size(), options);
+    };
+    check(block("normalize: false"));
+    check(block("normalize: true"));
+    if (has("max_k")) check(block("normalize: true, max_k: 1"));
+    if (has("max_k")) check(block("normalize: false, max_k: 1"));
+    const std::string drops = block("normalize: false", "capacity: {factor: 4, renormalize: true}\n");
+    if (test::ffn_config_errors(drops).find("needs a router with a fixed top_k") == std::string::npos) {
+      check(drops);
+    }
+  }
+  CHECK(num_refused >= 7);
+  CHECK(num_learning >= 8);
+}
+
 TEST_CASE("every router with 300 experts", "[moe][edges]") {
   for (const std::string& kind : router_kinds().names()) {
     run(router_block(kind, 300, 8), test::random_matrix(20, kWidth, 3), 300);
