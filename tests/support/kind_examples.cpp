@@ -13,6 +13,13 @@ std::string layer(const std::string& router, const std::string& more = "") {
       router, more);
 }
 
+// Every option of the projection and of the scores, away from its default.
+const std::string kProjection = "projection: mlp, init_std: 0.1, bias: true, jitter: 0.1, temperature: 0.7";
+const std::string kScores = "score: sqrt_softplus, normalize: false, scale: 1.5, " + kProjection;
+const std::string kChoice =
+    "groups: {count: 2, keep: 1, score: max}, expert_bias: {rate: 0.01, update: proportional, center: "
+    "true}, ";
+
 std::string with_expert(const std::string& expert) {
   return fmt::format(
       "kind: moe\nexperts: [{{kind: ffn, count: 2, activation: silu, d_ff: 3}}, {{{}}}]\nrouter: {{kind: "
@@ -37,31 +44,37 @@ const std::map<std::string, std::vector<std::string>>& router_examples() {
         layer("kind: top_k, top_k: 2, projection: cosine, groups: {count: 2, keep: 1, score: top2_sum}",
               "losses: {load_balance: {weight: 0.1, scope: global}}"),
         layer("kind: top_k, top_k: 2, projection: mlp, bias: true, groups: {count: 4, keep: 3, score: max}",
-              "capacity: {factor: 0.75, drop: probability, renormalize: true}")}},
+              "capacity: {factor: 0.75, drop: probability, renormalize: true}"),
+        layer("kind: top_k, top_k: 2, " + kChoice + kScores)}},
       {"noisy_top_k",
        {layer("kind: noisy_top_k, top_k: 2", "losses: {load_cv2: 0.3, importance_cv2: 0.1}"),
-        layer("kind: noisy_top_k, top_k: 2, score: sigmoid, temperature: 2")}},
+        layer("kind: noisy_top_k, top_k: 2, score: sigmoid, temperature: 2", "losses: {load_cv2: 0.3}"),
+        layer("kind: noisy_top_k, top_k: 2, " + kChoice + kScores)}},
       {"top_p",
        {layer("kind: top_p, p: 0.7, max_k: 3", "losses: {load_balance: 0.1, expert_diversity: 0.3}"),
-        layer("kind: top_p, p: 0.5, normalize: false")}},
+        layer("kind: top_p, p: 0.5, score: softmax, normalize: false, scale: 1.5, " + kProjection)}},
       {"expert_choice",
        {layer("kind: expert_choice, top_k: 2"),
         layer("kind: expert_choice, top_k: 1, normalize: true, scale: 2",
-              "losses: {z: 0.1, importance_cv2: 0.1}")}},
+              "losses: {z: 0.1, importance_cv2: 0.1}"),
+        layer("kind: expert_choice, top_k: 2, score: softmax, " + kProjection)}},
       {"soft",
-       {layer("kind: soft, slots: 2"), layer("kind: soft", "shared: {count: 1, activation: relu, d_ff: 3}")}},
+       {layer("kind: soft, slots: 2, init_std: 0.1"),
+        layer("kind: soft", "shared: {count: 1, activation: relu, d_ff: 3}")}},
       {"relu",
-       {layer("kind: relu, top_k: 2"),
-        layer("kind: relu, top_k: 1, projection: cosine", "losses: {z: 0.1}")}},
-      {"base", {layer("kind: base")}},
+       {layer("kind: relu, top_k: 2"), layer("kind: relu, top_k: 1, projection: cosine", "losses: {z: 0.1}"),
+        layer("kind: relu, top_k: 2, " + kProjection)}},
+      {"base", {layer("kind: base, init_std: 0.1")}},
       {"sinkhorn",
        {layer("kind: sinkhorn, top_k: 1, score: sigmoid, normalize: false"),
-        layer("kind: sinkhorn, top_k: 2")}},
+        layer("kind: sinkhorn, top_k: 2, " + kScores)}},
       {"hash", {layer("kind: hash, top_k: 2"), layer("kind: hash, top_k: 1, scale: 2.5")}},
       {"random",
        {layer("kind: random, top_k: 3"), layer("kind: random, top_k: 2, scale: 2",
                                                "capacity: {factor: 1.0, drop: random, renormalize: true}")}},
-      {"frozen", {layer("kind: frozen, top_k: 2", "capacity: {factor: 1.0, drop: batch_priority}")}},
+      {"frozen",
+       {layer("kind: frozen, top_k: 2", "capacity: {factor: 1.0, drop: batch_priority}"),
+        layer("kind: frozen, top_k: 2, " + kChoice + kScores)}},
       {"round_robin", {layer("kind: round_robin, top_k: 2, scale: 0.5")}},
   };
   return examples;
