@@ -8,7 +8,7 @@
 using namespace moelab;
 
 // Sanitizers bring an allocator of their own, which has no such setting.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef MOELAB_SANITIZED
 
 TEST_CASE("memory that is freed is given out again without new pages", "[memory]") {
   keep_freed_memory();

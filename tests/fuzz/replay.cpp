@@ -49,7 +49,7 @@ std::string changed(std::string bytes, const random::Stream& stream, std::uint64
 // which is no error of this project. Sanitizers map terabytes that they do not use, so there is no limit
 // under them.
 void limit_memory() {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef MOELAB_SANITIZED
   const rlimit limit{2'000'000'000, 2'000'000'000};
   setrlimit(RLIMIT_AS, &limit);
 #endif

@@ -80,7 +80,7 @@ TEST_CASE("the layer, and its products alone, execute the products that are coun
 }
 
 // Sanitizers bring an allocator of their own, which does not keep what is freed.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef MOELAB_SANITIZED
 
 TEST_CASE("a steady step takes no new memory from the system", "[bench]") {
   keep_freed_memory();

@@ -1,0 +1,12 @@
+// What the sanitizers are told, in builds with MOELAB_SANITIZE only. Every program links this file.
+
+extern "C" {
+
+// TBB frees what it keeps of an observer when its last thread leaves the arena, which at exit may be never: 40 bytes
+// for each number of threads that was asked for (libtbb 2021.8, r1::observe).
+const char* __lsan_default_suppressions() { return "leak:tbb::detail::r1::observe\n"; }
+
+// An error that is only printed would let a test pass.
+const char* __ubsan_default_options() { return "halt_on_error=1:print_stacktrace=1"; }
+
+}  // extern "C"
