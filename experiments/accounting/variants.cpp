@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "experiments/data/tokenizer.hpp"
+#include "experiments/results/sweep_point.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -139,29 +140,44 @@ std::string solve_twin(RunConfig& twin, const RunConfig& target, const std::stri
                      reached, unit_of(match), 100 * relative_difference(reached, wanted), wanted);
 }
 
+const Run* baseline_run(const Experiment& experiment, const Run& run) {
+  const std::string baseline = experiment.compare.baseline.value_or(experiment.variants.front());
+  const auto settings_of = [&](const Run& r) {
+    return r.point ? experiment.points[static_cast<std::size_t>(*r.point)].settings : SweepSettings();
+  };
+  std::vector<const Run*> candidates;
+  std::vector<SweepSettings> points;
+  for (const Run* other : distinct_runs(experiment)) {
+    if (other->variant != baseline) continue;
+    if (run.variant == baseline && other->point == run.point) return other;
+    candidates.push_back(other);
+    points.push_back(settings_of(*other));
+  }
+  const auto index = same_point(settings_of(run), points);
+  return index ? candidates[*index] : nullptr;
+}
+
 std::vector<std::string> comparability_warnings(const Experiment& experiment) {
   std::vector<std::string> warnings;
   const CompareConfig& compare = experiment.compare;
-  if (compare.match == "none") return warnings;
-  const std::vector<const Run*> runs = distinct_runs(experiment);
-  const std::string baseline = compare.baseline.value_or(experiment.variants.front());
-  for (const Run* run : runs) {
-    if (run->variant == baseline) continue;
-    // The baseline at the same point; where it is not swept, the one there is.
-    const auto same_point = [&](const Run* r) { return r->variant == baseline && r->point == run->point; };
-    auto base = std::find_if(runs.begin(), runs.end(), same_point);
-    if (base == runs.end()) {
-      base = std::find_if(runs.begin(), runs.end(), [&](const Run* r) { return r->variant == baseline; });
+  for (const Run* run : distinct_runs(experiment)) {
+    const Run* base = baseline_run(experiment, *run);
+    if (base == run) continue;
+    if (base == nullptr) {
+      warnings.push_back(
+          fmt::format("{} is compared with nothing: no one point of the baseline {} has its settings",
+                      name_of(*run), compare.baseline.value_or(experiment.variants.front())));
+      continue;
     }
-    if (base == runs.end()) continue;
+    if (compare.match == "none") continue;
     const std::int64_t mine = figure_of(account_run(run->config), compare.match);
-    const std::int64_t theirs = figure_of(account_run((*base)->config), compare.match);
+    const std::int64_t theirs = figure_of(account_run(base->config), compare.match);
     const double difference = relative_difference(mine, theirs);
     if (difference <= compare.tolerance) continue;
     warnings.push_back(
         fmt::format("{} and the baseline {} are not comparable by {}: {} against {} {}, {:.1f} % apart, "
                     "tolerance {:.1f} %",
-                    name_of(*run), baseline, compare.match, mine, theirs, unit_of(compare.match),
+                    name_of(*run), name_of(*base), compare.match, mine, theirs, unit_of(compare.match),
                     100 * difference, 100 * compare.tolerance));
   }
   return warnings;

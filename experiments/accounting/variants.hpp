@@ -33,8 +33,12 @@ Index nearest_width(const std::function<std::int64_t(Index)>& figure, std::int64
 // allows. Returns a sentence that says how near. Error where there is no such width.
 std::string solve_twin(RunConfig& twin, const RunConfig& target, const std::string& match);
 
-// A sentence for each variant whose figure of `compare.match` differs from the baseline's by more than
-// `compare.tolerance`.
+// What the comparison sets a run against: the run of the baseline at the point of the same settings (see
+// same_point), of the first seed. Null where there is none; a run of the baseline is its own.
+const Run* baseline_run(const Experiment& experiment, const Run& run);
+
+// A sentence for each variant whose figure of `compare.match` differs from that of its baseline by more than
+// `compare.tolerance`, and one for each that has no baseline to be compared with.
 std::vector<std::string> comparability_warnings(const Experiment& experiment);
 
 }  // namespace moelab

@@ -91,16 +91,22 @@ std::string plan_of(const Experiment& experiment) {
   table.header = {"variant", "point",  "seeds",       "steps",   "tokens", "trained",
                   "params",  "active", "FLOPs/token", "compute", "memory", "time"};
   double total_seconds = 0;
-  double baseline_flops = 0;
   const std::string baseline = experiment.compare.baseline.value_or(experiment.variants.front());
   std::vector<std::pair<const Run*, Accounting>> counted;
   for (const Run& run : experiment.runs) {
     if (run.seed != experiment.seeds.front()) continue;
     counted.emplace_back(&run, account_run(run.config));
-    if (run.variant == baseline && baseline_flops == 0) {
-      baseline_flops = static_cast<double>(counted.back().second.forward_flops());
-    }
   }
+  // Relative to the baseline at the same point.
+  const auto relative_flops = [&](const Run& run, const Accounting& accounting) -> std::string {
+    const Run* base = baseline_run(experiment, run);
+    if (base == nullptr) return "-";
+    const auto its = std::ranges::find(counted, base, &std::pair<const Run*, Accounting>::first);
+    return fmt::format("{:.3f}", static_cast<double>(accounting.forward_flops()) /
+                                     static_cast<double>(its->second.forward_flops()));
+  };
+  const bool is_swept =
+      std::ranges::count_if(counted, [&](const auto& entry) { return entry.first->variant == baseline; }) > 1;
   for (const auto& [run, accounting] : counted) {
     const TrainConfig& train = run->config.train;
     const auto tokens = static_cast<double>(train.num_steps() * train.batch_tokens);
@@ -108,17 +114,14 @@ std::string plan_of(const Experiment& experiment) {
     const auto trained = static_cast<double>((train.num_steps() - run->trunk_step) * train.batch_tokens);
     const double seconds = seeds * trained * static_cast<double>(accounting.training_flops()) / rate;
     total_seconds += seconds;
-    table.rows.push_back(
-        {run->variant, run->point ? fmt::format("{}", *run->point) : "-",
-         fmt::format("{}", experiment.seeds.size()), fmt::format("{}", train.num_steps()),
-         with_si_prefix(tokens), with_si_prefix(trained),
-         with_si_prefix(static_cast<double>(accounting.total)),
-         with_si_prefix(static_cast<double>(accounting.active_all)),
-         with_si_prefix(static_cast<double>(accounting.forward_flops())),
-         baseline_flops > 0
-             ? fmt::format("{:.3f}", static_cast<double>(accounting.forward_flops()) / baseline_flops)
-             : "-",
-         short_bytes(memory_of(run->config, accounting)), short_time(seconds)});
+    table.rows.push_back({run->variant, run->point ? fmt::format("{}", *run->point) : "-",
+                          fmt::format("{}", experiment.seeds.size()), fmt::format("{}", train.num_steps()),
+                          with_si_prefix(tokens), with_si_prefix(trained),
+                          with_si_prefix(static_cast<double>(accounting.total)),
+                          with_si_prefix(static_cast<double>(accounting.active_all)),
+                          with_si_prefix(static_cast<double>(accounting.forward_flops())),
+                          relative_flops(*run, accounting), short_bytes(memory_of(run->config, accounting)),
+                          short_time(seconds)});
   }
   std::string out =
       fmt::format("{}: {} variants, {} seeds, {} runs\n\n{}", experiment.name, experiment.variants.size(),
@@ -126,17 +129,19 @@ std::string plan_of(const Experiment& experiment) {
   out += points_of(experiment);
   out += fmt::format(
       "\ntrained: tokens without those of the trunk that a branch leaves\ncompute: forward FLOPs relative to "
-      "{}; memory: weights, gradients, moments and about what one "
+      "{}{}; memory: weights, gradients, moments and about what one "
       "micro-batch "
       "takes\ntime: about {} in all, one run after another, at {:.0f} GFLOP/s on {} threads (a share of what "
       "one "
       "product just reached)\n",
-      baseline, short_time(total_seconds), rate / 1e9, parallel::threads());
+      baseline, is_swept ? " at the same point" : "", short_time(total_seconds), rate / 1e9,
+      parallel::threads());
   const std::vector<std::string> warnings = comparability_warnings(experiment);
   if (!warnings.empty()) out += "\nnot comparable\n";
   for (const std::string& warning : warnings) out += warning + '\n';
   if (warnings.empty() && experiment.compare.match != "none" && experiment.variants.size() > 1) {
-    out += fmt::format("\nall variants agree in {} within {:.1f} %\n", experiment.compare.match,
+    out += fmt::format("\nevery variant agrees with {}{} in {} within {:.1f} %\n", baseline,
+                       is_swept ? " at the same point" : "", experiment.compare.match,
                        100 * experiment.compare.tolerance);
   }
   return out;

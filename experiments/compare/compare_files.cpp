@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "experiments/compare/efficiency.hpp"
 #include "experiments/compare/text_table.hpp"
+#include "experiments/results/short_names.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -22,10 +23,18 @@ struct Member {
   RunSummary summary;
 };
 
-std::string short_name(const std::filesystem::path& path) {
-  const std::string stem = path.stem().string();
-  if (stem != "results" && stem != "run") return stem;
-  return std::filesystem::absolute(path).lexically_normal().parent_path().filename().string();
+// Names of the files for people: of results.h5 and run.h5 that of their folder, of others their own, and as
+// much of the folders above as tells them apart.
+std::vector<std::string> short_names(std::span<const ResultsFile> files) {
+  std::vector<std::vector<std::string>> names;
+  for (const ResultsFile& file : files) {
+    const auto path = std::filesystem::absolute(file.path()).lexically_normal();
+    const bool by_folder = path.stem() == "results" || path.stem() == "run";
+    std::vector<std::string>& parts = names.emplace_back();
+    for (const auto& part : by_folder ? path.parent_path() : path) parts.push_back(part.string());
+    if (!by_folder) parts.back() = path.stem().string();
+  }
+  return shortest_names(names, "/");
 }
 
 // Names of variants that several files have.
@@ -92,9 +101,9 @@ CostCurve flops_curve(const Series& series, const RunSummary& run) {
 }
 
 const Member& member_of(const std::vector<Member>& members, const std::string& run,
-                        const std::string& label) {
+                        const std::string& variant) {
   return *std::ranges::find_if(
-      members, [&](const Member& m) { return m.summary.run == run && m.summary.label() == label; });
+      members, [&](const Member& m) { return m.summary.run == run && m.summary.variant == variant; });
 }
 
 // For each seed, the size at which the dense variants would reach the mixture's loss.
@@ -115,7 +124,7 @@ Ratio parameter_efficiency(const Comparison& c, const VariantResult& mixture, do
 void add_parameter_efficiency(Comparison& c, const std::vector<Member>& members) {
   for (VariantResult& v : c.variants) {
     v.is_mixture = std::ranges::any_of(members, [&](const Member& m) {
-      return m.summary.label() == v.label &&
+      return m.summary.variant == v.variant && m.summary.sweep_point == v.sweep_point &&
              m.file->reader().has(ResultsFile::group_of(m.summary.run) + "/routing/layer");
     });
   }
@@ -132,17 +141,15 @@ bool is_loss(const std::string& metric) {
 }
 
 void add_efficiency(Comparison& c, const std::vector<Member>& members) {
-  for (std::size_t i = 0; i < c.variants.size(); ++i) {
-    if (i == c.baseline) continue;
-    VariantResult& v = c.variants[i];
-    const VariantResult& base = baseline_of(v, c);
-    if (&base == &v) continue;
+  for (VariantResult& v : c.variants) {
+    const VariantResult* base = baseline_of(v, c);
+    if (base == nullptr || base == &v) continue;
     std::vector<double> compute, seconds;
     for (const SeedValue& s : v.seeds) {
-      const auto other = std::ranges::find(base.seeds, s.seed, &SeedValue::seed);
-      if (other == base.seeds.end()) continue;
-      const Member& one = member_of(members, s.run, v.label);
-      const Member& two = member_of(members, other->run, base.label);
+      const auto other = std::ranges::find(base->seeds, s.seed, &SeedValue::seed);
+      if (other == base->seeds.end()) continue;
+      const Member& one = member_of(members, s.run, v.variant);
+      const Member& two = member_of(members, other->run, base->variant);
       const auto mine = one.file->series(s.run, c.metric), theirs = two.file->series(other->run, c.metric);
       compute.push_back(cost_ratio(flops_curve(*theirs, two.summary), flops_curve(*mine, one.summary)));
       seconds.push_back(cost_ratio({theirs->time, theirs->value}, {mine->time, mine->value}));
@@ -174,35 +181,36 @@ Comparison compare_files(std::span<const ResultsFile> files, const CompareOption
   require(!files.empty(), "[compare] no file is given");
   const ExperimentInfo& first = files[0].experiment();
   const std::set<std::string> shared = shared_variants(files);
+  const std::vector<std::string> names = short_names(files);
   std::vector<Member> members;
-  for (const ResultsFile& file : files) {
-    for (RunSummary run : file.runs()) {
-      if (shared.contains(run.variant)) run.variant = short_name(file.path()) + ":" + run.variant;
-      members.push_back({&file, std::move(run)});
+  std::vector<RunSummary> runs;
+  for (std::size_t f = 0; f < files.size(); ++f) {
+    for (RunSummary run : files[f].runs()) {
+      if (shared.contains(run.variant)) run.variant = names[f] + ":" + run.variant;
+      runs.push_back(run);
+      members.push_back({&files[f], std::move(run)});
     }
   }
+  const auto is_variant_or_label = [&](const std::string& name) {
+    return std::ranges::find(runs, name, &RunSummary::variant) != runs.end() ||
+           std::ranges::count(labels_of(runs), name) > 0;
+  };
   std::string baseline = options.baseline.empty() ? first.baseline : options.baseline;
+  // Where several files have it, it is that of the first.
+  if (!baseline.empty() && !is_variant_or_label(baseline) && is_variant_or_label(names[0] + ":" + baseline))
+    baseline = names[0] + ":" + baseline;
   // The baseline that the experiment names may have no run yet; one that the caller names must be there.
-  const bool has_run = std::ranges::any_of(files[0].runs(), [&](const RunSummary& run) {
-    return run.variant == baseline || run.label() == baseline;
-  });
-  if (options.baseline.empty() && !has_run) baseline.clear();
-  if (shared.contains(baseline)) baseline = short_name(files[0].path()) + ":" + baseline;
-  // Its runs may not have ended yet, or may have failed; only a baseline that was asked for must be there.
-  const auto is_baseline = [&](const Member& m) { return m.summary.variant == baseline; };
-  if (options.baseline.empty() && std::ranges::none_of(members, is_baseline)) baseline.clear();
+  if (options.baseline.empty() && !is_variant_or_label(baseline)) baseline.clear();
   const std::string metric = !options.metric.empty() ? options.metric
                              : !first.metric.empty() ? first.metric
                                                      : "eval/loss";
-  std::vector<RunSummary> runs;
-  std::map<std::pair<std::string, std::string>, double> values;  // by label and run
+  std::map<std::pair<std::string, std::string>, double> values;  // by variant and run
   bool any = false;
   for (const Member& m : members) {
     const auto series = m.file->series(m.summary.run, metric);
     const double value = series ? value_at(*series, m.summary, options.at) : kNotMeasured;
     any = any || series.has_value();
-    values[{m.summary.label(), m.summary.run}] = value;
-    runs.push_back(m.summary);
+    values[{m.summary.variant, m.summary.run}] = value;
   }
   // Runs that failed before their first evaluation have no metric at all, and are told of in the notes.
   const bool none_was_evaluated = std::ranges::none_of(
@@ -212,7 +220,7 @@ Comparison compare_files(std::span<const ResultsFile> files, const CompareOption
   Comparison c = compare_runs(
       runs,
       [&](const RunSummary& r) {
-        return values.at({r.label(), r.run});
+        return values.at({r.variant, r.run});
       },
       baseline, options.confidence.value_or(first.confidence));
   c.metric = metric;

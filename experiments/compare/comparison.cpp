@@ -1,6 +1,7 @@
 #include "experiments/compare/comparison.hpp"
 
 #include "core/error.hpp"
+#include "experiments/results/sweep_point.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,13 +16,15 @@ std::string listed(const std::vector<VariantResult>& variants) {
   return text;
 }
 
-std::size_t find_baseline(const std::vector<VariantResult>& variants, const std::string& wanted) {
-  if (wanted.empty()) return 0;
-  for (std::size_t i = 0; i < variants.size(); ++i)
-    if (variants[i].label == wanted) return i;
-  for (std::size_t i = 0; i < variants.size(); ++i)
-    if (variants[i].variant == wanted) return i;
-  fail("[compare] there is no baseline '{}'; the variants are {}", wanted, listed(variants));
+// Index of the baseline, and whether it stands for all its points.
+void find_baseline(Comparison& c, const std::string& wanted) {
+  const std::string& variant = wanted.empty() ? c.variants.front().variant : wanted;
+  auto it = std::ranges::find(c.variants, variant, &VariantResult::variant);
+  c.same_point = it != c.variants.end();
+  if (!c.same_point) it = std::ranges::find(c.variants, wanted, &VariantResult::label);
+  require(it != c.variants.end(), "[compare] there is no baseline '{}'; the variants are {}", wanted,
+          listed(c.variants));
+  c.baseline = static_cast<std::size_t>(it - c.variants.begin());
 }
 
 // Mean of the measured values of a field over runs.
@@ -71,11 +74,32 @@ void fill_variant(VariantResult& v, const std::vector<const RunSummary*>& runs, 
 
 }  // namespace
 
-const VariantResult& baseline_of(const VariantResult& variant, const Comparison& comparison) {
+const VariantResult* baseline_of(const VariantResult& variant, const Comparison& comparison) {
   const VariantResult& baseline = comparison.variants[comparison.baseline];
+  if (!comparison.same_point) return &baseline;
+  if (variant.variant == baseline.variant) return &variant;
+  std::vector<const VariantResult*> candidates;
+  std::vector<SweepSettings> points;
+  for (const VariantResult& v : comparison.variants) {
+    if (v.variant != baseline.variant) continue;
+    candidates.push_back(&v);
+    points.push_back(sweep_settings(v.sweep_point));
+  }
+  const auto index = same_point(sweep_settings(variant.sweep_point), points);
+  return index ? candidates[*index] : nullptr;
+}
+
+std::vector<std::string> without_baseline(const Comparison& comparison) {
+  std::vector<std::string> labels;
   for (const VariantResult& v : comparison.variants)
-    if (v.variant == baseline.variant && v.sweep_point == variant.sweep_point) return v;
-  return baseline;
+    if (baseline_of(v, comparison) == nullptr) labels.push_back(v.label);
+  return labels;
+}
+
+std::string baseline_name(const Comparison& comparison) {
+  const VariantResult& baseline = comparison.variants[comparison.baseline];
+  const auto of_it = std::ranges::count(comparison.variants, baseline.variant, &VariantResult::variant);
+  return comparison.same_point && of_it > 1 ? baseline.variant : baseline.label;
 }
 
 Comparison compare_runs(std::span<const RunSummary> runs,
@@ -86,9 +110,13 @@ Comparison compare_runs(std::span<const RunSummary> runs,
   Comparison c;
   c.confidence = confidence;
   std::vector<std::vector<const RunSummary*>> members;
-  for (const RunSummary& r : runs) {
-    const std::string label = r.label();
-    const auto it = std::ranges::find(c.variants, label, &VariantResult::label);
+  const std::vector<std::string> labels = labels_of(runs);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const RunSummary& r = runs[i];
+    const std::string& label = labels[i];
+    const auto it = std::ranges::find_if(c.variants, [&](const VariantResult& v) {
+      return v.variant == r.variant && v.sweep_point == r.sweep_point;
+    });
     const auto index = static_cast<std::size_t>(it - c.variants.begin());
     if (it == c.variants.end()) {
       VariantResult& v = c.variants.emplace_back();
@@ -109,12 +137,12 @@ Comparison compare_runs(std::span<const RunSummary> runs,
     }
   }
   for (std::size_t i = 0; i < c.variants.size(); ++i) fill_variant(c.variants[i], members[i], confidence);
-  c.baseline = find_baseline(c.variants, baseline);
+  find_baseline(c, baseline);
   std::vector<double> p_values;
   for (VariantResult& v : c.variants) {
-    const VariantResult& base = baseline_of(v, c);
-    v.relative_compute = v.flops_forward_per_token / base.flops_forward_per_token;
-    if (&base != &v) v.delta = paired_delta(v, base, confidence);
+    const VariantResult* base = baseline_of(v, c);
+    if (base != nullptr) v.relative_compute = v.flops_forward_per_token / base->flops_forward_per_token;
+    if (base != nullptr && base != &v) v.delta = paired_delta(v, *base, confidence);
     p_values.push_back(v.delta.p_value);
   }
   const std::vector<double> adjusted = holm_adjusted(p_values);
@@ -126,7 +154,7 @@ hdf5::Group variants_group(const Comparison& comparison) {
   hdf5::Group g;
   g.name = "variants";
   if (comparison.variants.empty()) return g;
-  g.attribute("baseline", comparison.variants[comparison.baseline].label);
+  g.attribute("baseline", baseline_name(comparison));
   g.attribute("metric", comparison.metric);
   g.attribute("confidence", comparison.confidence);
   const auto column = [&](const char* name, const char* units, const char* long_name, const auto& value_of) {
@@ -136,6 +164,10 @@ hdf5::Group variants_group(const Comparison& comparison) {
   };
   using V = VariantResult;
   column("variant", "", "variant, and its sweep point", [](const V& v) { return v.label; });
+  column("baseline", "", "what it is compared with; empty: nothing", [&](const V& v) {
+    const V* base = baseline_of(v, comparison);
+    return base == nullptr ? std::string() : base->label;
+  });
   column("num_seeds", "1", "runs with a value",
          [](const V& v) { return static_cast<std::int64_t>(v.seeds.size()); });
   column("num_incomplete", "1", "runs without one",

@@ -63,19 +63,28 @@ struct Comparison {
   std::string metric;
   std::string at;  // in words: where on the curves the metric was taken
   double confidence = 0.95;
-  std::size_t baseline = 0;  // index in variants
+  std::size_t baseline = 0;  // index in variants; of a sweep, the first point of the baseline
+  bool same_point = true;    // false: all are compared with `baseline` itself, which was named with its point
   std::vector<VariantResult> variants;
 };
 
-// Groups the runs by label in the order in which they come. `value_of` gives the metric of a run, NaN where
-// it has none. `baseline` is a label or a variant; empty: the first. Error listing the labels when there is
-// none such, or no run at all.
+// Groups the runs by variant and sweep point in the order in which they come. `value_of` gives the metric of
+// a run, NaN where it has none. `baseline` is a variant, whose points are each compared with their own (see
+// same_point), or a label, with which all are compared; empty: the first variant. Error listing the labels
+// when there is none such, or no run at all.
 Comparison compare_runs(std::span<const RunSummary> runs,
                         const std::function<double(const RunSummary&)>& value_of, const std::string& baseline,
                         double confidence);
 
-// What a variant is compared with: of a sweep, the baseline variant at the same point, where there is one.
-const VariantResult& baseline_of(const VariantResult& variant, const Comparison& comparison);
+// What a variant is compared with: of a sweep, the baseline at the point of the same settings. Null where
+// there is none, and so no difference; the baseline is its own.
+const VariantResult* baseline_of(const VariantResult& variant, const Comparison& comparison);
+
+// Labels of variants that are compared with nothing.
+std::vector<std::string> without_baseline(const Comparison& comparison);
+
+// The label of what all are compared with, or the variant where each has its own point of it.
+std::string baseline_name(const Comparison& comparison);
 
 // The differences, for files of results (/variants).
 hdf5::Group variants_group(const Comparison& comparison);

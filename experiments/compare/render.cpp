@@ -102,13 +102,19 @@ bool has_parameter_efficiency(const Comparison& c) {
   });
 }
 
+std::string baseline_label(const VariantResult& v, const Comparison& c) {
+  const VariantResult* base = baseline_of(v, c);
+  return base == nullptr ? std::string() : base->label;
+}
+
 std::string as_csv(const Comparison& c) {
   TextTable t;
-  t.header = {"variant"};
+  t.header = {"variant", "baseline"};
   for (const auto& [name, value] : figures()) t.header.emplace_back(name);
   for (const VariantResult& v : c.variants) {
     std::vector<std::string>& row = t.rows.emplace_back();
     row.push_back(v.label);
+    row.push_back(baseline_label(v, c));
     for (const auto& [name, value] : figures()) row.push_back(exact(value(v)));
   }
   return to_csv(t);
@@ -120,7 +126,8 @@ std::string as_json(const Comparison& c) {
     return std::isnan(x) ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(x);
   };
   for (const VariantResult& v : c.variants) {
-    nlohmann::ordered_json entry = {{"variant", v.label}};
+    nlohmann::ordered_json entry = {{"variant", v.label}, {"baseline", nullptr}};
+    if (const VariantResult* base = baseline_of(v, c)) entry["baseline"] = base->label;
     nlohmann::ordered_json seeds = nlohmann::ordered_json::array();
     for (const SeedValue& s : v.seeds)
       seeds.push_back({{"run", s.run}, {"seed", s.seed}, {"value", s.value}});
@@ -135,7 +142,7 @@ std::string as_json(const Comparison& c) {
   const nlohmann::ordered_json document = {{"metric", c.metric},
                                            {"at", c.at},
                                            {"confidence", c.confidence},
-                                           {"baseline", c.variants[c.baseline].label},
+                                           {"baseline", baseline_name(c)},
                                            {"variants", variants}};
   return json_text(document, 2) + "\n";
 }
@@ -149,11 +156,11 @@ TextTable comparison_table(const Comparison& c) {
   });
   const bool show_sizes = has_parameter_efficiency(c);
   const bool show_p = any(c, [](const VariantResult& v) { return !std::isnan(v.delta.p_value); });
-  const std::string& baseline = c.variants[c.baseline].label;
+  const std::string baseline = baseline_name(c);
   TextTable t;
   t.header = {"variant", c.metric};
   if (show_seeds) t.header.emplace_back("each seed");
-  t.header.push_back("vs " + baseline);
+  t.header.push_back("vs " + baseline + (baseline == c.variants[c.baseline].label ? "" : " (same point)"));
   if (show_p) t.header.emplace_back("p (Holm)");
   for (const char* name : {"params", "active", "compute", "FFN active", "tokens/s"})
     t.header.emplace_back(name);
@@ -191,6 +198,12 @@ std::vector<std::string> comparison_notes(const Comparison& c) {
   std::vector<std::string> lines;
   if (!any(c, [](const VariantResult& v) { return !v.seeds.empty(); }))
     lines.push_back(fmt::format("No run has ended with {}: there is nothing to compare.", c.metric));
+  const std::vector<std::string> alone = without_baseline(c);
+  if (!alone.empty())
+    lines.push_back(fmt::format(
+        "NOT COMPARED, as no one point of the baseline {} has their settings: {}. A point that is named with "
+        "--baseline is compared with all.",
+        baseline_name(c), fmt::join(alone, ", ")));
   const double percent = 100 * c.confidence;
   lines.push_back(fmt::format("{} {}: mean ± standard deviation over seeds. Differences are paired by seed.",
                               c.metric, c.at));
@@ -199,8 +212,7 @@ std::vector<std::string> comparison_notes(const Comparison& c) {
     lines.push_back(fmt::format(
         "[low, high]: {:g} % Student-t interval. p: two-sided paired t-test, Holm-corrected.", percent));
   if (any(c, [&](const VariantResult& v) {
-        return &v != &c.variants[c.baseline] && v.delta.num_seeds > 0 &&
-               v.delta.num_seeds < kSeedsForInterval;
+        return baseline_of(v, c) != &v && v.delta.num_seeds > 0 && v.delta.num_seeds < kSeedsForInterval;
       }))
     lines.push_back(fmt::format(
         "Fewer than {} common seeds give no interval: such a difference may be noise.", kSeedsForInterval));

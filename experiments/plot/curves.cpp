@@ -69,10 +69,12 @@ Drawing loss_figure(const ResultsFile& file, const FigureOptions& options) {
   std::vector<std::string> labels;
   std::map<std::string, std::vector<Series>> seeds;
   std::map<std::string, std::vector<std::vector<double>>> xs;
-  for (const RunSummary& r : file.runs()) {
+  const std::vector<std::string> label_of_run = labels_of(file.runs());
+  for (std::size_t i = 0; i < label_of_run.size(); ++i) {
+    const RunSummary& r = file.runs()[i];
     auto series = file.series(r.run, options.metric);
     if (!series) continue;
-    const std::string label = r.label();
+    const std::string& label = label_of_run[i];
     if (!seeds.contains(label)) labels.push_back(label);
     xs[label].push_back(abscissa(*series, r, options.x));
     seeds[label].push_back(std::move(*series));

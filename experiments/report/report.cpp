@@ -81,23 +81,28 @@ std::string health_section(const ResultsFile& file) {
                  "<p>At the last record; dead: experts without a token.</p>\n" + table(health));
 }
 
-// One run a label: the runs of a variant differ in the seed alone.
-std::vector<const RunSummary*> one_run_a_variant(const ResultsFile& file) {
-  std::vector<const RunSummary*> runs;
-  for (const RunSummary& r : file.runs())
-    if (std::ranges::none_of(runs, [&](const RunSummary* other) { return other->label() == r.label(); }))
-      runs.push_back(&r);
+// Of the runs of a variant at a sweep point, which differ in the seed alone, the first.
+struct LabelledRun {
+  std::string label;
+  const RunSummary* run;
+};
+std::vector<LabelledRun> one_run_a_variant(const ResultsFile& file) {
+  const std::vector<std::string> labels = labels_of(file.runs());
+  std::vector<LabelledRun> runs;
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    if (std::ranges::find(runs, labels[i], &LabelledRun::label) == runs.end())
+      runs.push_back({labels[i], &file.runs()[i]});
   return runs;
 }
 
 std::string accounting_section(const ResultsFile& file) {
   std::string html;
-  for (const RunSummary* r : one_run_a_variant(file)) {
+  for (const auto& [label, r] : one_run_a_variant(file)) {
     const std::string group = ResultsFile::group_of(r->run) + "/accounting";
     const TextTable rows = accounting_table(file.reader(), group);
     if (rows.rows.empty()) continue;
     html +=
-        folded(fmt::format("{}: {} parameters, {} active, {} forward FLOPs per token", r->label(),
+        folded(fmt::format("{}: {} parameters, {} active, {} forward FLOPs per token", label,
                            with_si_prefix(r->params_total), with_si_prefix(r->params_active),
                            with_si_prefix(r->flops_forward_per_token)),
                "<p>" + escaped(file.reader().text_attribute(group, "conventions")) + "</p>\n" + table(rows));
@@ -105,30 +110,30 @@ std::string accounting_section(const ResultsFile& file) {
   return html.empty() ? html : section("accounting", "Accounting", html);
 }
 
-std::string differences_section(const ResultsFile& file, const std::string& baseline) {
-  const std::vector<const RunSummary*> runs = one_run_a_variant(file);
-  const auto config = [&](const RunSummary& r) {
+std::string differences_section(const ResultsFile& file, const Comparison& comparison) {
+  const std::vector<LabelledRun> runs = one_run_a_variant(file);
+  const auto config_of = [&](const std::string& label) {
+    const RunSummary& r = *std::ranges::find(runs, label, &LabelledRun::label)->run;
     return file.reader().text(ResultsFile::group_of(r.run) + "/config_resolved");
   };
-  const auto base = std::ranges::find_if(runs, [&](const RunSummary* r) { return r->label() == baseline; });
-  if (base == runs.end()) return {};
   std::string html;
-  for (const RunSummary* r : runs) {
-    if (r == *base) continue;
+  for (const VariantResult& v : comparison.variants) {
+    const VariantResult* base = baseline_of(v, comparison);
+    // Points of the baseline are shown against its first; a variant without a point of its own too.
+    if (base == nullptr || base == &v) base = &comparison.variants[comparison.baseline];
+    if (base == &v) continue;
     std::string lines;
-    for (const DiffLine& line : line_diff(config(**base), config(*r))) {
+    for (const DiffLine& line : line_diff(config_of(base->label), config_of(v.label))) {
       const std::string text = escaped(std::string(1, line.mark) + " " + line.text) + "\n";
       const char* kind = line.mark == '+' ? "added" : "removed";
       lines += line.mark == ' ' ? text : std::string("<span class=\"") + kind + "\">" + text + "</span>";
     }
-    html += folded(r->label() + " against " + baseline, "<pre>" + lines + "</pre>\n");
+    html += folded(v.label + " against " + base->label, "<pre>" + lines + "</pre>\n");
   }
   return html.empty() ? html : section("differences", "What the variants differ in", html);
 }
 
 std::string provenance_section(const ResultsFile& file) {
-  TextTable rows;
-  rows.header = {"", ""};
   std::string html = "<div class=\"scroll\"><table><tbody>\n";
   for (const hdf5::Attribute& a : file.reader().group("provenance").attributes)
     if (std::holds_alternative<std::string>(a.value))
@@ -144,7 +149,7 @@ std::string provenance_section(const ResultsFile& file) {
 }
 
 std::string sentence_of(const VariantResult& v, const Comparison& c) {
-  const std::string& base = baseline_of(v, c).label;
+  const std::string& base = baseline_of(v, c)->label;
   const Delta& d = v.delta;
   const std::string change = fmt::format("{} by {:.4f}", d.mean < 0 ? "lower" : "higher", std::abs(d.mean));
   const std::string compute = std::isnan(v.relative_compute)
@@ -165,7 +170,7 @@ std::string sentence_of(const VariantResult& v, const Comparison& c) {
 std::string verdict_of(const Comparison& c) {
   std::string text;
   for (const VariantResult& v : c.variants) {
-    if (&baseline_of(v, c) == &v || std::isnan(v.delta.mean)) continue;
+    if (std::isnan(v.delta.mean)) continue;
     text += (text.empty() ? c.metric + ": " : " ") + sentence_of(v, c);
   }
   if (!text.empty()) return text;
@@ -198,7 +203,7 @@ std::string to_html(const ResultsFile& file) {
       const Comparison comparison = compare_file(file);
       body += comparison_section(comparison) + figures_section(file, metric);
       body += health_section(file) + accounting_section(file);
-      body += differences_section(file, comparison.variants[comparison.baseline].label);
+      body += differences_section(file, comparison);
     }
     body += runs_section(file);
   }

@@ -2,11 +2,12 @@
 
 #include "core/error.hpp"
 #include "experiments/results/run_store.hpp"
+#include "experiments/results/short_names.hpp"
+#include "experiments/results/sweep_point.hpp"
 
 #include <algorithm>
 #include <cmath>
-
-#include <nlohmann/json.hpp>
+#include <map>
 
 namespace moelab {
 
@@ -25,15 +26,32 @@ double mean_of_measured(const std::vector<double>& values) {
 
 }  // namespace
 
-std::string RunSummary::label() const {
-  if (sweep_point.empty() || sweep_point == "{}") return variant;
-  const nlohmann::json point = nlohmann::json::parse(sweep_point, nullptr, false);
-  if (!point.is_object()) return variant + " " + sweep_point;
-  std::string text = variant;
-  for (const auto& [key, value] : point.items())
-    text += " " + key.substr(key.rfind('.') + 1) + "=" +
-            (value.is_string() ? value.get<std::string>() : value.dump());
-  return text;
+std::vector<std::string> labels_of(std::span<const RunSummary> runs) {
+  std::vector<SweepSettings> points;
+  std::map<std::string, std::string> short_keys;
+  for (const RunSummary& r : runs) {
+    points.push_back(sweep_settings(r.sweep_point));
+    for (const auto& [key, value] : points.back()) short_keys[key];
+  }
+  std::vector<std::vector<std::string>> keys;
+  for (const auto& [key, shortened] : short_keys) keys.push_back(parts_of(key, '.'));
+  const std::vector<std::string> shortened = shortest_names(keys, ".");
+  std::size_t next = 0;
+  for (auto& [key, name] : short_keys) name = shortened[next++];
+
+  std::vector<std::string> labels;
+  std::map<std::string, std::size_t> first_with;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::string label = runs[i].variant;
+    for (const auto& [key, value] : points[i])
+      label += " " + (key.empty() ? value : short_keys[key] + "=" + value);
+    // A value may look like another setting: "a=1 b=2".
+    const RunSummary& first = runs[first_with.try_emplace(label, i).first->second];
+    if (first.variant != runs[i].variant || first.sweep_point != runs[i].sweep_point)
+      label = runs[i].variant + " " + runs[i].sweep_point;
+    labels.push_back(std::move(label));
+  }
+  return labels;
 }
 
 const std::vector<SummaryField>& summary_fields() {

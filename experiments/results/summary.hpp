@@ -32,10 +32,12 @@ struct RunSummary {
   double wall_seconds = kNotMeasured;
   double tokens_per_second = kNotMeasured;
   double peak_rss_bytes = kNotMeasured;
-
-  // The variant, with the sweep point where there is one.
-  std::string label() const;
 };
+
+// For each run its variant, with the sweep point where there is one: "moe lr=1e-3 experts.d_ff=16". Of a key
+// there is as much as tells it from the other keys of these runs. Runs have the same label only where variant
+// and sweep point are the same.
+std::vector<std::string> labels_of(std::span<const RunSummary> runs);
 
 // The figures of a summary, each with the name that it has in files.
 struct SummaryField {

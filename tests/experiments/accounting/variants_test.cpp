@@ -201,3 +201,35 @@ TEST_CASE("variants of an experiment: twins solved, incomparable ones named") {
   CHECK_THAT(warnings[0],
              Contains("big and the baseline dense are not comparable by active_flops: 18432 against 9216"));
 }
+
+// The mixture has settings that the dense variant knows nothing of. Experts of width 24, two of them chosen,
+// and a router of 8 x 16 cost 2 (2 * 3 * 16 * 24 + 128) = 4864 FLOPs a layer; dense 48: 4608; dense 96: 9216.
+TEST_CASE("variants of a sweep are set against the baseline of the same settings") {
+  std::string text = kExperiment;
+  text = text.substr(0, text.find("  twin:")) + R"(
+sweep:
+  list:
+    - {train.optimizer.lr: 1e-3, model.ffn.d_ff: 48, only: [dense]}
+    - {train.optimizer.lr: 2e-3, model.ffn.d_ff: 96, only: [dense]}
+    - {train.optimizer.lr: 1e-3, model.ffn.experts.d_ff: 24, only: [moe]}
+    - {train.optimizer.lr: 2e-3, model.ffn.experts.d_ff: 48, only: [moe]}
+    - {train.optimizer.lr: 3e-3, model.ffn.experts.d_ff: 24, only: [moe]}
+compare: {baseline: dense, match: active_flops, tolerance: 0.06}
+)";
+  const TemporaryFile file(text);
+  const Experiment experiment = load_experiment(file.path(), {});
+  REQUIRE(experiment.runs.size() == 10);
+  const auto base_of = [&](const char* name) {
+    const auto run = std::ranges::find(experiment.runs, name, &Run::name);
+    const Run* base = baseline_run(experiment, *run);
+    return base == nullptr ? "none" : base->name;
+  };
+  CHECK(base_of("moe-s1-p2") == "dense-s0-p0");
+  CHECK(base_of("moe-s0-p3") == "dense-s0-p1");
+  CHECK(base_of("dense-s0-p1") == "dense-s0-p1");
+  CHECK(base_of("moe-s0-p4") == "none");
+  // 4864 and 9472 are 5.6 and 2.8 % from their own baselines, but 9472 is twice 4608.
+  const std::vector<std::string> warnings = comparability_warnings(experiment);
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings[0], Contains("moe-p4 is compared with nothing"));
+}

@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 using namespace moelab;
@@ -106,6 +107,65 @@ TEST_CASE("comparison of several files keeps variants of the same name apart", "
   CHECK(c.variants[1].label == folder.path().filename().string() + ":moe");
   CHECK(c.variants[2].label == "moe-s0:moe");
   CHECK(c.variants[2].delta.num_seeds == 1);
+}
+
+TEST_CASE("comparison of files of the same name keeps them apart by their folders", "[compare]") {
+  const TemporaryFolder folder;
+  std::vector<ResultsFile> files;
+  for (const char* name : {"y1", "y2"}) {
+    std::filesystem::create_directory(folder.path() / name);
+    const std::filesystem::path run = folder.path() / name / "moe.h5";
+    // Other seeds, so that nothing but the name could tell that these are two experiments.
+    write_run_file(run, example_run("moe", std::string(name) == "y1" ? 0 : 1, 3));
+    write_results_file(folder.path() / name / "merged.h5", {}, {run});
+    files.emplace_back(folder.path() / name / "merged.h5");
+  }
+  const Comparison c = compare_files(files, {});
+  REQUIRE(c.variants.size() == 2);
+  CHECK(c.variants[0].label == "y1/merged:moe");
+  CHECK(c.variants[1].label == "y2/merged:moe");
+  CompareOptions options;
+  options.baseline = "y2/merged:moe";
+  CHECK(compare_files(files, options).baseline == 1);
+}
+
+TEST_CASE("comparison of a sweep says of each what it is compared with", "[compare]") {
+  const TemporaryFolder folder;
+  std::vector<std::filesystem::path> paths;
+  const auto add = [&](const std::string& variant, const std::string& point, double loss) {
+    RunData data = example_run(variant, 0, loss);
+    data.info.name += fmt::format("-p{}", paths.size());
+    data.info.sweep_point = point;
+    paths.push_back(folder.path() / (data.info.name + ".h5"));
+    write_run_file(paths.back(), data);
+  };
+  add("dense", R"({"train.optimizer.lr":"1e-2"})", 3);
+  add("dense", R"({"train.optimizer.lr":"1e-3"})", 4);
+  add("moe", R"({"train.optimizer.lr":"1e-3","model.ffn.experts.count":"4"})", 3.5);
+  add("moe", R"({"train.optimizer.lr":"1e-4","model.ffn.experts.count":"4"})", 5);
+  write_results_file(folder.path() / "results.h5", {}, paths);
+  const ResultsFile file(folder.path() / "results.h5");
+
+  const Comparison c = compare_file(file);
+  const std::string table = render(c, TableFormat::table);
+  CHECK_THAT(table, Contains("vs dense (same point)") && Contains("-0.5000") && !Contains("vs dense lr"));
+  CHECK_THAT(table, Contains("NOT COMPARED") && Contains("their settings: moe lr=1e-4 count=4."));
+  const auto json = nlohmann::json::parse(render(c, TableFormat::json));
+  CHECK(json.at("baseline") == "dense");
+  CHECK(json.at("variants").at(0).at("baseline") == "dense lr=1e-2");
+  CHECK(json.at("variants").at(2).at("baseline") == "dense lr=1e-3");
+  CHECK(json.at("variants").at(3).at("baseline").is_null());
+  CHECK_THAT(render(c, TableFormat::csv), Contains("variant,baseline,num_seeds") &&
+                                              Contains("moe lr=1e-3 count=4,dense lr=1e-3,") &&
+                                              Contains("moe lr=1e-4 count=4,,"));
+  const auto baselines = file.reader().read<std::string>("variants/baseline");
+  CHECK(baselines == std::vector<std::string>{"dense lr=1e-2", "dense lr=1e-3", "dense lr=1e-3", ""});
+  CHECK(file.reader().read<double>("variants/delta_vs_baseline")[2] == -0.5);
+
+  CompareOptions one;
+  one.baseline = "dense lr=1e-2";
+  CHECK_THAT(render(compare_files({&file, 1}, one), TableFormat::table),
+             Contains("vs dense lr=1e-2") && !Contains("same point") && !Contains("NOT COMPARED"));
 }
 
 TEST_CASE("comparison as text is honest about few seeds", "[compare]") {

@@ -36,3 +36,24 @@ TEST_CASE("condition on the variants", "[compare]") {
     CHECK_THROWS_AS(parse_condition(text), ConfigError);
   }
 }
+
+TEST_CASE("condition on a variant of a sweep, whose label has a relation", "[compare]") {
+  Comparison c = example();
+  c.variants[1].label = "moe lr=1e-1";
+  c.variants[2].label = "moe lr=0.5";
+  CHECK(holds_for(parse_condition("moe lr=0.5.delta > 0"), c) == "moe lr=0.5.delta = 0.1");
+  CHECK(holds_for(parse_condition("moe lr=1e-1.delta == -0.2"), c) == "moe lr=1e-1.delta = -0.2");
+  REQUIRE_THROWS_WITH(holds_for(parse_condition("moe lr=1.delta > 0"), c),
+                      Contains("no variant 'moe lr=1'") && Contains("dense, moe lr=1e-1, moe lr=0.5"));
+}
+
+TEST_CASE("condition that could never hold is refused", "[compare]") {
+  for (const char* text : {"delta > nan", "delta != NaN", "delta < -nan"}) {
+    INFO(text);
+    CHECK_THROWS_AS(parse_condition(text), ConfigError);
+  }
+  Comparison alone = example();
+  alone.variants.resize(1);
+  REQUIRE_THROWS_WITH(holds_for(parse_condition("delta > 0"), alone),
+                      Contains("nothing but the baseline dense"));
+}
