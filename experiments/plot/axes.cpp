@@ -12,8 +12,9 @@ namespace moelab::plot {
 namespace {
 
 constexpr double kTickLength = 3;
-constexpr double kSwatch = 14;  // width of a line in a legend
-constexpr double kRow = 13;     // height of a row of a legend
+constexpr double kSmallestRange = 1e-9;  // of an axis, relative to its values
+constexpr double kSwatch = 14;           // width of a line in a legend
+constexpr double kRow = 13;              // height of a row of a legend
 
 double position(const Axis& axis, double value) {
   if (axis.logarithmic)
@@ -48,9 +49,12 @@ std::vector<Tick> linear_ticks(double low, double high, int wanted) {
     step = power * factor;
     break;
   }
+  // Counted by integers: k + 1 may be k for a large double, and a range of nothing gives steps of nothing.
+  const double first = std::ceil(low / step - 1e-9);
+  const double count = std::floor(high / step + 1e-9) - first;
   std::vector<Tick> result;
-  for (double k = std::ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k)
-    result.push_back({k * step, tick_text(k * step, step)});
+  for (int i = 0; i <= count && i <= 10 * wanted; ++i)
+    result.push_back({(first + i) * step, tick_text((first + i) * step, step)});
   return result;
 }
 
@@ -92,8 +96,10 @@ Axis axis_for(std::string label, const std::vector<double>& values, bool logarit
     axis.low /= room;
     axis.high *= room;
   } else {
-    const double room =
-        axis.high > axis.low ? 0.04 * (axis.high - axis.low) : std::max(0.05 * std::abs(axis.high), 1e-6);
+    // Values that differ by rounding alone are one value.
+    const double size = std::max(std::abs(axis.low), std::abs(axis.high));
+    const double range = axis.high - axis.low;
+    const double room = range > kSmallestRange * size ? 0.04 * range : std::max(0.05 * size, 1e-6);
     axis.low -= room;
     axis.high += room;
   }
