@@ -2,19 +2,37 @@
 #include "experiments/cli/command.hpp"
 #include "experiments/plot/figures.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace moelab::cli {
+
+namespace {
+
+// What a kind does not read would be passed over without a word.
+void refuse_options_of_others(const CLI::App& command, const std::string& kind_name) {
+  const auto kind = std::ranges::find(plot::figure_kinds(), kind_name, &plot::FigureKind::name);
+  if (kind == plot::figure_kinds().end()) return;  // told where it is made
+  for (const char* option : {"--metric", "--x", "--log-x", "--log-y", "--at", "--run", "--layer"}) {
+    if (command.count(option) == 0 || std::ranges::find(kind->options, option) != kind->options.end())
+      continue;
+    throw ConfigError(fmt::format("the figure {} does not read {}; it reads {}", kind_name, option,
+                                  fmt::join(kind->options, ", ")));
+  }
+}
+
+}  // namespace
 
 void add_plot(CLI::App& app, Context& context) {
   struct Options {
     std::string file, kind, output;
     plot::FigureOptions figure;
-    std::int64_t layer = -1;
+    std::int64_t layer = 0;
     std::string at;
   };
   CLI::App* command = app.add_subcommand("plot", "A figure of a results file, as SVG, PDF or PNG");
@@ -29,15 +47,18 @@ void add_plot(CLI::App& app, Context& context) {
   command->add_option("--metric", options->figure.metric, "Of loss, bars, isoflop, scaling")
       ->capture_default_str();
   command->add_option("--x", options->figure.x, "Of loss: tokens, flops, seconds or steps")
+      ->check(CLI::IsMember({"tokens", "flops", "seconds", "steps"}))
       ->capture_default_str();
-  command->add_flag("--log-x", options->figure.log_x, "Logarithmic axis");
-  command->add_flag("--log-y", options->figure.log_y, "Logarithmic axis");
-  command->add_option("--at", options->at, "Of bars and scaling: final, best, tokens=1e6 or flops=1e13");
+  command->add_flag("--log-x", options->figure.log_x, "Of loss: logarithmic axis");
+  command->add_flag("--log-y", options->figure.log_y, "Of loss: logarithmic axis");
+  command->add_option("--at", options->at,
+                      "Of bars, isoflop and scaling: final, best, tokens=1e6 or flops=1e13");
   command->add_option("--run", options->figure.run, "Of figures of one run; else the first that fits");
-  command->add_option("--layer", options->layer, "Of tokens; else the last");
-  command->callback([options, &context] {
+  command->add_option("--layer", options->layer, "Of tokens; else the last")->check(CLI::NonNegativeNumber);
+  command->callback([options, command, &context] {
+    refuse_options_of_others(*command, options->kind);
     if (!options->at.empty()) options->figure.at = parse_at(options->at);
-    if (options->layer >= 0) options->figure.layer = options->layer;
+    if (command->count("--layer") > 0) options->figure.layer = options->layer;
     const plot::Drawing drawing =
         plot::make_figure(ResultsFile(options->file), options->kind, options->figure);
     plot::write_drawing(options->output, drawing);

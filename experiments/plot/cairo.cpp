@@ -83,8 +83,6 @@ void draw_all(cairo_surface_t* surface, const Drawing& drawing, double scale) {
 
 }  // namespace
 
-bool has_cairo() { return true; }
-
 std::string to_pdf(const Drawing& drawing) {
   std::string bytes;
   const Surface surface(cairo_pdf_surface_create_for_stream(append, &bytes, drawing.width, drawing.height),
@@ -109,7 +107,6 @@ std::string to_png(const Drawing& drawing) {
 
 #else
 
-bool has_cairo() { return false; }
 std::string to_pdf(const Drawing&) {
   fail("[plot] this program was built without cairo: it writes .svg only");
 }

@@ -7,7 +7,6 @@
 
 namespace moelab::plot {
 
-bool has_cairo();
 std::string to_pdf(const Drawing& drawing);
 std::string to_png(const Drawing& drawing);  // 200 dots an inch
 

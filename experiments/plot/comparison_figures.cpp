@@ -29,6 +29,31 @@ Comparison comparison_of(const ResultsFile& file, const std::string& metric, con
   return c;
 }
 
+// Sizes and losses of the points of one variant, and the law through them. Dense models and mixtures have
+// laws of their own: one through both would be the law of neither.
+struct ScalingFit {
+  std::vector<double> size, loss;
+  std::optional<PowerLaw> law;
+};
+
+ScalingFit fit_of(const Comparison& c, const std::string& variant, double VariantResult::*size) {
+  ScalingFit fit;
+  for (const VariantResult& v : c.variants) {
+    if (v.variant != variant || std::isnan(v.mean) || !(v.*size > 0)) continue;
+    fit.size.push_back(v.*size);
+    fit.loss.push_back(v.mean);
+  }
+  fit.law = fit_power_law(fit.size, fit.loss, c.confidence);
+  return fit;
+}
+
+std::string in_words(const std::optional<PowerLaw>& law) {
+  if (!law) return "fewer than four sizes over a factor of 2: no fit";
+  std::string text = fmt::format("{:.3g} + {:.3g} C^-{:.2g}", law->c, law->a, law->alpha);
+  if (std::isnan(law->alpha_interval.low)) return text + ", too few points for an interval";
+  return text + fmt::format(", exponent {:.2g} to {:.2g}", law->alpha_interval.low, law->alpha_interval.high);
+}
+
 }  // namespace
 
 Drawing bars_figure(const ResultsFile& file, const FigureOptions& options) {
@@ -90,7 +115,7 @@ Drawing isoflop_figure(const ResultsFile& file, const FigureOptions& options) {
 
 Drawing scaling_figure(const ResultsFile& file, const FigureOptions& options) {
   const Comparison c = comparison_of(file, options.metric, options.at);
-  constexpr double kPanel = 170, kGap = 50, kLeft = 54;
+  constexpr double kPanel = 170, kGap = 50, kLeft = 54, kLine = 11;
   Drawing d{kWidth, 0, options.metric + " against parameters", {}};
   std::vector<std::string> names;
   std::vector<LegendEntry> entries;
@@ -105,29 +130,31 @@ Drawing scaling_figure(const ResultsFile& file, const FigureOptions& options) {
       {"active parameters", &VariantResult::params_active},
       {"total parameters", &VariantResult::params_total}};
   for (const auto& [label, size] : axes) {
-    std::vector<double> sizes, losses, extent;
+    std::vector<double> sizes, extent;
     for (const VariantResult& v : c.variants) {
       if (std::isnan(v.mean) || !(v.*size > 0)) continue;
       sizes.push_back(v.*size);
-      losses.push_back(v.mean);
       extent.insert(extent.end(), {v.mean, v.mean - v.standard_deviation, v.mean + v.standard_deviation});
     }
     require(!sizes.empty(), "[plot] no variant of {} has a loss and a size", file.path().string());
-    const auto law = fit_power_law(sizes, losses, c.confidence);
-    std::string title = "fewer than four sizes over a factor of 2: no fit";
-    if (law) title = fmt::format("{:.3g} + {:.3g} C^-{:.2g}", law->c, law->a, law->alpha);
-    if (law && !std::isnan(law->alpha_interval.low))
-      title += fmt::format(", exponent {:.2g} to {:.2g}", law->alpha_interval.low, law->alpha_interval.high);
-    if (law && std::isnan(law->alpha_interval.low)) title += ", too few points for an interval";
+    std::vector<ScalingFit> fits;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      fits.push_back(fit_of(c, names[i], size));
+      d.add(Text{{kLeft, top - 5}, names[i] + ": " + in_words(fits[i].law), kFontSize - 1});
+      d.add(Line{{{kLeft - 12, top - 8}, {kLeft - 4, top - 8}}, entries[i].colour, 2, true});
+      top += kLine;
+    }
     const Axis x = axis_for(label, sizes, true);
-    Axes panel(d, {kLeft, top, w, kPanel - 20}, x, axis_for(metric_label(c.metric), extent), title);
-    if (law) {
+    Axes panel(d, {kLeft, top - 8, w, kPanel - 20}, x, axis_for(metric_label(c.metric), extent));
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (!fits[i].law) continue;
+      const auto [low, high] = std::ranges::minmax(fits[i].size);
       std::vector<double> curve_x, curve_y;
-      for (int i = 0; i <= 60; ++i) {
-        curve_x.push_back(std::exp(std::lerp(std::log(x.low), std::log(x.high), (i + 0.01) / 60.1)));
-        curve_y.push_back(law->at(curve_x.back()));
+      for (int step = 0; step <= 60; ++step) {
+        curve_x.push_back(std::exp(std::lerp(std::log(low), std::log(high), step / 60.0)));
+        curve_y.push_back(fits[i].law->at(curve_x.back()));
       }
-      panel.curve(curve_x, curve_y, kInk, 1, true);
+      panel.curve(curve_x, curve_y, entries[i].colour, 1, true);
     }
     for (const VariantResult& v : c.variants) {
       if (std::isnan(v.mean) || !(v.*size > 0)) continue;

@@ -23,6 +23,7 @@ struct FigureOptions {
 struct FigureKind {
   std::string name;
   std::string help;
+  std::vector<std::string> options;  // of the command line that it reads
   Drawing (*make)(const ResultsFile& file, const FigureOptions& options);
 };
 // loss, load, entropy, load_cv, coactivation, domains, saturation, tokens, bars, isoflop, scaling.

@@ -67,6 +67,18 @@ TEST_CASE("commands that read results") {
   CHECK_THAT(read_file(folder.path() / "loss.svg"), Contains("training FLOPs"));
   CHECK(moelab_in(folder, "plot results.h5 pie -o pie.svg").code == 2);
   CHECK(moelab_in(folder, "plot results.h5 loss -o loss.gif").code == 2);
+  // Options that a figure does not read are refused, and so are values that nothing is.
+  for (const char* arguments :
+       {"bars --log-x", "bars --log-y", "scaling --x flops", "tokens --metric eval/loss", "load --at best",
+        "loss --layer 1", "loss --run moe-s0", "bars --layer 1", "loss --x bogus", "tokens --layer -7"}) {
+    INFO(arguments);
+    const Answer refused = moelab_in(folder, std::string("plot results.h5 ") + arguments + " -o refused.svg");
+    CHECK(refused.code == 2);
+    CHECK_THAT(refused.err, Contains(std::string(arguments).substr(std::string(arguments).find("--"), 4)));
+  }
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "refused.svg"));
+  CHECK(moelab_in(folder, "plot results.h5 tokens --layer 1 --run moe-s0 -o tokens.svg").code == 0);
+  CHECK(moelab_in(folder, "plot results.h5 tokens --layer 9 -o tokens.svg").code == 1);
   CHECK(moelab_in(folder, "report results.h5 -o page.html").code == 0);
   CHECK_THAT(read_file(folder.path() / "page.html"), Contains("<!DOCTYPE html>"));
 
@@ -94,7 +106,7 @@ TEST_CASE("commands on runs that failed before their first evaluation") {
                "variants: {a: {}, b: {model.ffn.d_ff: 16}}\n");
   const Answer ran = moelab_in(folder, "run e.yaml");
   CHECK(ran.code == 3);
-  CHECK_THAT(ran.out, Contains("No run has ended with eval/loss") && Contains("b-s1: step 2") &&
+  CHECK_THAT(ran.out, Contains("has a value of eval/loss at the end") && Contains("b-s1: step 2") &&
                           Contains("report.html"));
   const std::string file = "runs/wild/latest/results.h5";
   const std::string one_run = "runs/wild/latest/a-s0/run.h5";
