@@ -63,12 +63,6 @@ bool starts_with_any(const std::string& key, std::initializer_list<const char*> 
 
 }  // namespace
 
-std::vector<std::string> config_differences(const std::string& before, const std::string& after) {
-  std::vector<std::string> lines;
-  for (const Difference& d : differences(fields_of(before), fields_of(after))) lines.push_back(d.text());
-  return lines;
-}
-
 std::vector<std::string> differences_against_resume(const std::string& before, const std::string& after) {
   const Fields old_fields = fields_of(before);
   const std::string schedule = value_in(old_fields, "train.schedule.kind");

@@ -83,7 +83,4 @@ struct LoadOptions {
 // `file:line:column: error: what`, with the line, a caret and a suggestion where a known name is near.
 Experiment load_experiment(const std::filesystem::path& file, const LoadOptions& options);
 
-// Reads a resolved run as Run::resolved_yaml holds it. Throws ConfigError.
-RunConfig read_run_config(const std::filesystem::path& file);
-
 }  // namespace moelab

@@ -78,6 +78,18 @@ std::string short_tokens(Index tokens) {
   return fmt::format("{}", tokens);
 }
 
+// Names of the metrics that a run records, but for the auxiliary losses.
+std::vector<std::string> recorded_metrics(const RunConfig& config) {
+  std::vector<std::string> names = {"eval/loss"};
+  for (const std::string& domain : config.data.domain_names()) names.push_back("eval/loss/" + domain);
+  if (config.data.kind == "text") names.emplace_back("eval/bits_per_byte");
+  if (config.data.kind == "images") names.emplace_back("eval/accuracy");
+  for (const char* name : {"loss", "lr", "grad_norm", "step_seconds", "tokens_per_second"})
+    names.push_back(std::string("train/") + name);
+  names.emplace_back("train/active_compute_ratio");
+  return names;
+}
+
 class Loader {
  public:
   Loader(const std::filesystem::path& file, const LoadOptions& options) : options_(options) {
@@ -98,6 +110,7 @@ class Loader {
     apply_overrides();
     read_file();
     make_runs();
+    if (diagnostics_.num_errors() == 0) check_metric();
     diagnostics_.throw_if_errors();
     experiment_.warnings = diagnostics_.warnings();
     return std::move(experiment_);
@@ -159,12 +172,24 @@ class Loader {
                          fmt::format("compare.baseline: `{}` is not a variant", baseline),
                          near.empty() ? "known: " + list_of(names) : fmt::format("did you mean `{}`?", near));
     }
-    const std::string& metric = file_.compare.metric;
-    if (!metric.starts_with("eval/") && !metric.starts_with("train/")) {
-      diagnostics_.error(mark_of("compare.metric"),
-                         fmt::format("compare.metric: `{}` is recorded by no run", metric),
-                         "write eval/loss, eval/loss/DOMAIN, eval/bits_per_byte or train/loss");
+  }
+
+  // The comparison would find no value after all runs have been trained.
+  void check_metric() {
+    const std::string& metric = experiment_.compare.metric;
+    std::vector<std::string> known;
+    for (const Run& run : experiment_.runs) {
+      for (const std::string& name : recorded_metrics(run.config)) {
+        if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+      }
     }
+    if (std::find(known.begin(), known.end(), metric) != known.end() || metric.starts_with("train/aux_"))
+      return;
+    const Node* node = find_path(root_, "compare.metric");
+    const std::string near = nearest(metric, known);
+    diagnostics_.error(node == nullptr ? root_.mark : node->mark,
+                       fmt::format("compare.metric: `{}` is recorded by no run", metric),
+                       near.empty() ? "known: " + list_of(known) : fmt::format("did you mean `{}`?", near));
   }
 
   // The patched and interpolated tree of a variant at a point.
@@ -361,17 +386,6 @@ class Loader {
 
 Experiment load_experiment(const std::filesystem::path& file, const LoadOptions& options) {
   return Loader(file, options).load();
-}
-
-RunConfig read_run_config(const std::filesystem::path& file) {
-  Diagnostics diagnostics;
-  const auto source = yaml::read_source(file.string());
-  const Node tree = yaml::parse(source->text, source, diagnostics);
-  diagnostics.throw_if_errors();
-  RunConfig config;
-  read_fields(tree, config, diagnostics, reader_options());
-  diagnostics.throw_if_errors();
-  return config;
 }
 
 }  // namespace moelab

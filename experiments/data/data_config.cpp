@@ -11,12 +11,25 @@ namespace {
 constexpr double kMaxLength = 1e7;
 constexpr double kMaxWidth = 1e6;
 
-bool names_are_unique(const std::vector<TextDomain>& domains) {
+std::vector<std::string> names_of(const std::vector<TextDomain>& domains) {
   std::vector<std::string> names;
   for (const TextDomain& domain : domains) names.push_back(domain.name);
+  return names;
+}
+
+std::vector<std::string> numbered(const char* name, Index count) {
+  std::vector<std::string> names;
+  for (Index i = 0; i < count; ++i) names.push_back(fmt::format("{}_{}", name, i));
+  return names;
+}
+
+bool are_unique(std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
   return std::adjacent_find(names.begin(), names.end()) == names.end();
 }
+
+// It becomes a part of the names of metrics.
+bool is_domain_name(const std::string& name) { return !name.empty() && name.find('/') == std::string::npos; }
 
 }  // namespace
 
@@ -38,8 +51,7 @@ void TextDomain::fields(FieldVisitor& v) {
      .unit = "bytes",
      .min = 1,
      .when_absent = "a file is one document"});
-  v.check(!name.empty() && name.find('/') == std::string::npos, "name",
-          "a domain needs a name without a slash");
+  v.check(is_domain_name(name), "name", "a domain needs a name without a slash");
   v.check(!path.empty() && std::none_of(path.begin(), path.end(), [](const auto& p) { return p.empty(); }),
           "path", "a domain needs at least one path");
 }
@@ -72,7 +84,7 @@ void TextDataConfig::fields(FieldVisitor& v) {
           "domains come from the corpus file: give one of the two");
   v.check(!corpus.empty() || !domains.empty(), "domains",
           "text needs domains, or a corpus file that lists them");
-  v.check(names_are_unique(domains), "domains", "two domains have the same name");
+  v.check(are_unique(names_of(domains)), "domains", "two domains have the same name");
 }
 
 void SyntheticDataConfig::fields(FieldVisitor& v) {
@@ -107,6 +119,22 @@ void ImageDataConfig::fields(FieldVisitor& v) {
           fmt::format("images of {} pixels cannot be cut into patches of {}", image_size, patch_size));
   v.check(class_names.empty() || static_cast<Index>(class_names.size()) == num_classes, "class_names",
           fmt::format("{} names for {} classes", class_names.size(), num_classes));
+  v.check(are_unique(class_names), "class_names", "two classes have the same name");
+  v.check(std::all_of(class_names.begin(), class_names.end(), is_domain_name), "class_names",
+          "a class needs a name without a slash");
+}
+
+std::vector<std::string> ImageDataConfig::domain_names() const {
+  return class_names.empty() ? numbered("class", num_classes) : class_names;
+}
+
+std::vector<std::string> SyntheticDataConfig::domain_names() const {
+  return numbered("cluster", num_clusters);
+}
+
+std::vector<std::string> DataConfig::domain_names() const {
+  if (kind == "images") return images.domain_names();
+  return kind == "text" ? names_of(text.domains) : synthetic.domain_names();
 }
 
 Index ImageDataConfig::num_patches() const {
@@ -132,7 +160,7 @@ void CorpusFile::fields(FieldVisitor& v) {
   v("description", description, {.help = "What the text is and where it comes from"});
   v("domains", domains, {.help = "Domains of the text", .required = true});
   v.check(!domains.empty(), "domains", "a corpus needs at least one domain");
-  v.check(names_are_unique(domains), "domains", "two domains have the same name");
+  v.check(are_unique(names_of(domains)), "domains", "two domains have the same name");
 }
 
 }  // namespace moelab

@@ -51,6 +51,7 @@ struct SyntheticDataConfig {
   Index eval_sequences = 512;
   Index task_seed = 0;
   void fields(FieldVisitor& v);
+  std::vector<std::string> domain_names() const;  // cluster_0, cluster_1, ...
 };
 
 // kind: images. Grey images of one size with a class each, cut into square patches: an image is a sequence, a
@@ -63,6 +64,7 @@ struct ImageDataConfig {
   Index num_classes = 10;
   std::vector<std::string> class_names;  // empty: class_0, class_1, ...
   void fields(FieldVisitor& v);
+  std::vector<std::string> domain_names() const;
   // Of an image: the length of a sequence.
   Index num_patches() const;
 };
@@ -72,6 +74,8 @@ struct DataConfig {
   TextDataConfig text;
   SyntheticDataConfig synthetic;
   ImageDataConfig images;
+  // As results name them. Of text with a corpus file, those of the file once it has been read.
+  std::vector<std::string> domain_names() const;
   // Rows of a sequence, whatever the kind.
   Index seq_len() const;
   void fields(FieldVisitor& v);

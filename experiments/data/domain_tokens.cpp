@@ -141,10 +141,4 @@ DomainTokens cached_domain_tokens(const DomainFiles& domain, double eval_fractio
   return read_entry(cache.path_of(key));
 }
 
-double order0_entropy(std::string_view text) {
-  ByteCounts counts;
-  counts.add(text);
-  return counts.entropy();
-}
-
 }  // namespace moelab

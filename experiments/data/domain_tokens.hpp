@@ -31,7 +31,4 @@ DomainTokens cached_domain_tokens(const DomainFiles& domain, double eval_fractio
                                   const std::string& documents_hash, const CacheFolder& cache,
                                   const std::function<void(const std::string&)>& note);
 
-// Entropy of single bytes, in bits, of their own frequencies. 0 for an empty text.
-double order0_entropy(std::string_view text);
-
 }  // namespace moelab

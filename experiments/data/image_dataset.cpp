@@ -18,13 +18,10 @@ std::vector<std::string> image_files(const ImageDataConfig& config) {
   return files;
 }
 
-ImageDataset::ImageDataset(const ImageDataConfig& config) : config_(config), names_(config.class_names) {
+ImageDataset::ImageDataset(const ImageDataConfig& config) : config_(config), names_(config.domain_names()) {
   const std::vector<std::string> files = image_files(config);
   train_ = read(files[0], files[1]);
   eval_ = read(files[2], files[3]);
-  for (Index c = 0; c < config.num_classes && config.class_names.empty(); ++c) {
-    names_.push_back(fmt::format("class_{}", c));
-  }
   measure_pixels();
   order_ = std::make_unique<const TrainingOrder>(
       std::vector<double>{1.0}, std::vector<std::int64_t>{static_cast<std::int64_t>(train_.labels.size())});

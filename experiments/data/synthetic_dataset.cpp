@@ -16,7 +16,8 @@ Matrix random_matrix(Index rows, Index cols, double std, const random::Stream& s
 
 }  // namespace
 
-SyntheticDataset::SyntheticDataset(const SyntheticDataConfig& config) : config_(config) {
+SyntheticDataset::SyntheticDataset(const SyntheticDataConfig& config)
+    : config_(config), names_(config.domain_names()) {
   require(config.map == "linear" || config.map == "tanh",
           "[synthetic] no map \"{}\": there are linear and tanh", config.map);
   const auto seed = static_cast<std::uint64_t>(config.task_seed);
@@ -33,7 +34,6 @@ SyntheticDataset::SyntheticDataset(const SyntheticDataConfig& config) : config_(
           random_matrix(config.num_features, config.num_features, scale, {seed, "data/cluster/b", number});
     }
     clusters_.push_back(std::move(cluster));
-    names_.push_back(fmt::format("cluster_{}", c));
   }
 }
 

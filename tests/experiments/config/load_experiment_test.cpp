@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "core/fields_reader.hpp"
 #include "core/fields_writer.hpp"
 #include "core/yaml.hpp"
 #include "experiments/config/experiment.hpp"
@@ -152,7 +153,28 @@ TEST_CASE("A sweep makes points") {
 TEST_CASE("A metric that no run records is told before anything is trained") {
   const std::string found = errors(kBase + "compare: {metric: loss}\n");
   CHECK(has(found, "error: compare.metric: `loss` is recorded by no run"));
-  CHECK(has(found, "eval/bits_per_byte"));
+  CHECK(has(found, "train/loss"));
+  const std::string near = errors(kBase + "compare: {metric: eval/los}\n");
+  CHECK(has(near, "e.yaml:9:"));
+  CHECK(has(near, "`eval/los` is recorded by no run"));
+  CHECK(has(near, "did you mean `eval/loss`?"));
+  // Synthetic data have clusters instead of text and classes.
+  CHECK(errors(kBase + "compare: {metric: eval/loss/cluster_3}\n").empty());
+  CHECK(has(errors(kBase + "compare: {metric: eval/loss/cluster_4}\n"), "did you mean `eval/loss/cluster_"));
+  CHECK(has(errors(kBase + "compare: {metric: eval/bits_per_byte}\n"), "is recorded by no run"));
+  CHECK(has(errors(kBase + "compare: {metric: eval/accuracy}\n"), "is recorded by no run"));
+  CHECK(errors(kBase + "compare: {metric: train/grad_norm}\n").empty());
+}
+
+TEST_CASE("Class names are the domains of the results") {
+  const auto found = [](const std::string& names) {
+    return errors("version: 1\ndata: {kind: images, num_classes: 2, class_names: " + names + "}\n" + kModel +
+                  kTrain);
+  };
+  CHECK(has(found("[a, a]"), "two classes have the same name"));
+  CHECK(has(found("[\"a/b\", c]"), "a class needs a name without a slash"));
+  CHECK(has(found("[a, \"\"]"), "a class needs a name without a slash"));
+  CHECK_FALSE(has(found("[a, b]"), "class_names"));
 }
 
 TEST_CASE("Five different mistakes are told at once, each with its place and what would be right") {
@@ -334,10 +356,12 @@ TEST_CASE("Keys of other programs, and keys in the wrong block, are pointed to t
 TEST_CASE("The resolved YAML of a run reads back as the same run") {
   const Experiment e = load(kBase + "variants:\n  dense: {}\n  moe: {model.ffn: {" + kMoe +
                             ", losses: {load_balance: 0.01}, capacity: {factor: 1.25}}}\n");
-  const TemporaryFolder folder;
   for (const Run& run : e.runs) {
-    std::ofstream(folder.path() / "resolved.yaml") << run.resolved_yaml;
-    RunConfig again = read_run_config(folder.path() / "resolved.yaml");
+    const auto source = yaml::make_source("resolved.yaml", run.resolved_yaml);
+    Diagnostics diagnostics;
+    RunConfig again;
+    read_fields(yaml::parse(source->text, source, diagnostics), again, diagnostics);
+    diagnostics.throw_if_errors();
     CHECK(yaml::emit(write_fields(again)) == run.resolved_yaml);
     CHECK(again.train.optimizer.lr == run.config.train.optimizer.lr);
     CHECK(again.model.ffn.kind == run.config.model.ffn.kind);

@@ -161,11 +161,14 @@ TEST_CASE("A long file can be cut into documents, each with a held-out end") {
   CHECK(seen == std::set<std::int32_t>{0, '\n', '2', '5', '9'});
 }
 
-TEST_CASE("Order-0 entropy") {
-  CHECK(order0_entropy("aaaa") == 0.0);
-  CHECK(std::abs(order0_entropy("abab") - 1.0) < 1e-12);
-  // 1/2, 1/4, 1/8, 1/8: 1.75 bits.
-  CHECK(std::abs(order0_entropy("aaaabbcd") - 1.75) < 1e-12);
+TEST_CASE("The order-0 entropy is that of the held-out bytes and the end of their document") {
+  const TemporaryFolder folder;
+  DataConfig config;
+  config.text.seq_len = 2;
+  config.text.eval_fraction = 0.5;
+  config.text.domains = {{"a", {folder.write("a.txt", "xyzxyzxaaaabbc")}}};
+  // a, b, c and the end: 1/2, 1/4, 1/8, 1/8, so 1.75 bits.
+  CHECK(std::abs(make_dataset(config)->statistics()[0].order0_bits_per_byte - 1.75) < 1e-12);
 }
 
 TEST_CASE("Text that cannot be trained on is refused with the reason") {

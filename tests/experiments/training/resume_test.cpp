@@ -143,7 +143,7 @@ TEST_CASE("what may change on resuming depends on the schedule", "[resume]") {
   const std::string cosine = "train: {max_tokens: 100, schedule: {kind: cosine}}\n";
   CHECK(differences_against_resume(cosine, "train: {max_tokens: 200, schedule: {kind: cosine}}\n") ==
         std::vector<std::string>{"train.max_tokens: 100 -> 200"});
-  CHECK(config_differences("a: {b: 1}\n", "a: {c: [1, 2]}\n") ==
+  CHECK(differences_against_resume("a: {b: 1}\n", "a: {c: [1, 2]}\n") ==
         std::vector<std::string>{"a.b: 1 -> absent", "a.c: absent -> [1, 2]"});
 }
 
