@@ -1,6 +1,7 @@
 #include "experiments/results/recover.hpp"
 
 #include "core/error.hpp"
+#include "experiments/results/experiment_json.hpp"
 #include "experiments/results/recorder.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/results/run_store.hpp"
@@ -29,15 +30,14 @@ RecoveredRun recover_one(const fs::path& folder) {
   return result;
 }
 
-// What results.h5 said of the experiment, or what can be known without it.
+// What results.h5 said of the experiment, or what was written down when it began.
 ExperimentInfo experiment_of(const RunStore& store) {
   try {
     if (fs::exists(store.results_path())) return ResultsFile(store.results_path()).experiment();
   } catch (const Error&) {
     // It is about to be replaced.
   }
-  ExperimentInfo info;
-  info.name = store.folder().parent_path().filename().string();
+  ExperimentInfo info = read_experiment_json(store.info_path());
   info.config_source = store.experiment_yaml();
   info.overrides = store.overrides();
   return info;

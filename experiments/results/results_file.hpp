@@ -16,7 +16,7 @@ namespace moelab {
 struct ExperimentInfo {
   std::string name;
   std::string description;
-  std::string config_source;           // the experiment file, to the byte
+  std::string config_source;           // the experiment file, as it was read
   std::vector<std::string> overrides;  // of the command line
   std::string baseline;                // variant that others are compared with; empty: the first
   std::string metric = "eval/loss";

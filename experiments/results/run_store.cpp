@@ -61,13 +61,6 @@ std::string sanitised_name(const std::string& name) {
   return result;
 }
 
-std::string run_name(const std::string& variant, std::uint64_t seed,
-                     std::optional<std::int64_t> sweep_point) {
-  std::string name = sanitised_name(variant) + "-s" + std::to_string(seed);
-  if (sweep_point) name += "-p" + std::to_string(*sweep_point);
-  return name;
-}
-
 RunStore RunStore::create(const std::filesystem::path& root, const std::string& name,
                           const std::string& experiment_yaml, const std::vector<std::string>& overrides) {
   const std::filesystem::path experiment_folder = root / sanitised_name(name);

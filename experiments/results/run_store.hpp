@@ -2,15 +2,15 @@
 //
 //   <root>/<name>/<timestamp>/              one execution of an experiment file
 //       experiment.yaml  overrides.txt      as given
+//       experiment.json                     what is compared, and how
 //       results.h5                          all its runs
-//       <variant>-s<seed>[-p<point>]/       one run: resolved.yaml metrics.jsonl run.json run.h5 log.txt
+//       <variant>-s<seed>[-p<point>][-t<tokens>]/
+//                                           one run: resolved.yaml metrics.jsonl run.json run.h5 log.txt
 //       checkpoints/
 //   <root>/<name>/latest                    link to the newest timestamp
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +20,6 @@ namespace moelab {
 // becomes
 // '_'; a leading '.' or '-' too. Error if nothing is left. At most 100 bytes.
 std::string sanitised_name(const std::string& name);
-
-// <variant>-s<seed>[-p<point>]
-std::string run_name(const std::string& variant, std::uint64_t seed, std::optional<std::int64_t> sweep_point);
 
 class RunStore {
  public:
@@ -35,6 +32,7 @@ class RunStore {
 
   const std::filesystem::path& folder() const { return folder_; }
   std::filesystem::path results_path() const { return folder_ / "results.h5"; }
+  std::filesystem::path info_path() const { return folder_ / "experiment.json"; }
   std::string experiment_yaml() const;
   std::vector<std::string> overrides() const;
 

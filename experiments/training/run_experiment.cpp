@@ -5,6 +5,7 @@
 #include "core/file.hpp"
 #include "core/parallel.hpp"
 #include "experiments/data/make_dataset.hpp"
+#include "experiments/results/experiment_json.hpp"
 #include "experiments/results/provenance.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/results/run_store.hpp"
@@ -69,11 +70,14 @@ ExperimentInfo info_of(const Experiment& experiment) {
 constexpr const char* kSourceFolder = "source_folder.txt";
 
 RunStore open_store(const Experiment& experiment, const RunOptions& options) {
-  if (!options.resume.empty()) return RunStore::open(options.resume);
+  const bool is_new = options.resume.empty();
   RunStore store =
-      RunStore::create(options.output_root, experiment.name, experiment.source, experiment.overrides);
-  replace_file(store.folder() / kSourceFolder,
-               std::filesystem::absolute(experiment.file).parent_path().string());
+      is_new ? RunStore::create(options.output_root, experiment.name, experiment.source, experiment.overrides)
+             : RunStore::open(options.resume);
+  if (is_new)
+    replace_file(store.folder() / kSourceFolder,
+                 std::filesystem::absolute(experiment.file).parent_path().string());
+  write_experiment_json(store.info_path(), info_of(experiment));
   return store;
 }
 

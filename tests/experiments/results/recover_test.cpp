@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "experiments/results/experiment_json.hpp"
 #include "experiments/results/recorder.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/results/run_store.hpp"
@@ -14,6 +15,13 @@ using namespace moelab;
 TEST_CASE("recover rebuilds the files of an experiment after a kill", "[recover]") {
   const TemporaryFolder folder;
   const RunStore store = RunStore::create(folder.path(), "example", "name: example\n", {"a=1"});
+  ExperimentInfo asked;
+  asked.name = "example";
+  asked.description = "Is it so?";
+  asked.baseline = "moe";
+  asked.metric = "eval/bits_per_byte";
+  asked.confidence = 0.9;
+  write_experiment_json(store.info_path(), asked);
   for (std::uint64_t seed = 0; seed < 2; ++seed) {
     const RunInfo info = example_info("moe", seed);
     Recorder recorder = Recorder::create(store.create_run(info.name, info.config_resolved), info);
@@ -35,6 +43,11 @@ TEST_CASE("recover rebuilds the files of an experiment after a kill", "[recover]
   const ResultsFile file(store.results_path());
   CHECK(file.experiment().name == "example");
   CHECK(file.experiment().config_source == "name: example\n");
+  CHECK(file.experiment().overrides == std::vector<std::string>{"a=1"});
+  CHECK(file.experiment().description == "Is it so?");
+  CHECK(file.experiment().baseline == "moe");
+  CHECK(file.experiment().metric == "eval/bits_per_byte");
+  CHECK(file.experiment().confidence == 0.9);
   REQUIRE(file.runs().size() == 2);
   CHECK(file.series("moe-s1", "eval/loss")->value == std::vector<double>{3, 3, 3});
 
@@ -48,6 +61,16 @@ TEST_CASE("recover rebuilds the files of an experiment after a kill", "[recover]
   SECTION("one that is being written is left alone") {
     const JournalWriter writer(torn);
     CHECK_THAT(recover(store.run_folder("moe-s1")).at(0).error, Contains("another process writes"));
+  }
+  SECTION("results.h5 is damaged") {
+    replace_file(store.results_path(), std::string_view("ruined"));
+    recover(store.folder());
+    CHECK(ResultsFile(store.results_path()).experiment().metric == "eval/bits_per_byte");
+  }
+  SECTION("what was asked is nowhere") {
+    std::filesystem::remove(store.results_path());
+    replace_file(store.info_path(), std::string_view("{\"name\": \"example\"}"));
+    REQUIRE_THROWS_WITH(recover(store.folder()), Contains("experiment.json") && Contains("description"));
   }
   SECTION("a folder of something else") { REQUIRE_THROWS_WITH(recover(folder.path()), Contains("neither")); }
 }

@@ -18,8 +18,6 @@ TEST_CASE("run store names are harmless path components", "[run_store]") {
   CHECK(sanitised_name("a b/c\n*") == "a_b_c__");
   CHECK(sanitised_name(std::string(500, 'x')).size() == 100);
   REQUIRE_THROWS_WITH(sanitised_name(""), Contains("empty"));
-  CHECK(run_name("dense", 3, std::nullopt) == "dense-s3");
-  CHECK(run_name("de/nse", 3, 12) == "de_nse-s3-p12");
 }
 
 TEST_CASE("run store lays out an experiment", "[run_store]") {

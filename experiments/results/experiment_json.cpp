@@ -1,0 +1,37 @@
+#include "experiments/results/experiment_json.hpp"
+
+#include "core/error.hpp"
+#include "core/file.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace moelab {
+
+void write_experiment_json(const std::filesystem::path& path, const ExperimentInfo& info) {
+  const nlohmann::ordered_json json = {{"name", info.name},
+                                       {"description", info.description},
+                                       {"baseline", info.baseline},
+                                       {"metric", info.metric},
+                                       {"confidence", info.confidence}};
+  // Text that is not UTF-8 is written with replacement characters rather than refused.
+  replace_file(path, json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+ExperimentInfo read_experiment_json(const std::filesystem::path& path) {
+  try {
+    const auto json = nlohmann::json::parse(read_file(path));
+    ExperimentInfo info;
+    info.name = json.at("name").get<std::string>();
+    info.description = json.at("description").get<std::string>();
+    info.baseline = json.at("baseline").get<std::string>();
+    info.metric = json.at("metric").get<std::string>();
+    info.confidence = json.at("confidence").get<double>();
+    require(info.confidence > 0 && info.confidence < 1, "[results] {}: confidence={} is not between 0 and 1",
+            path.string(), info.confidence);
+    return info;
+  } catch (const nlohmann::json::exception& error) {
+    fail("[results] {} does not describe an experiment: {}", path.string(), error.what());
+  }
+}
+
+}  // namespace moelab
