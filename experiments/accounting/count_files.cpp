@@ -42,6 +42,7 @@ bool is_override(const std::string& argument) {
 std::string count_files(const CountOptions& options) {
   LoadOptions load;
   load.solve_twin = solve_twin;
+  load.look_for_data = false;
   std::vector<std::string> files;
   for (const std::string& argument : options.arguments) {
     (is_override(argument) ? load.overrides : files).push_back(argument);

@@ -12,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace moelab::cli {
 
@@ -46,6 +47,11 @@ void compare(const Options& options, Context& context) {
   }
   const Comparison comparison = compare_files(files, how);
   fmt::print("{}", render(comparison, format));
+  // Other formats have this as a note.
+  const std::vector<std::string> alone = without_baseline(comparison);
+  if (!alone.empty() && (format == TableFormat::csv || format == TableFormat::json))
+    fmt::print(stderr, "moelab: not compared, as no one point of {} has their settings: {}\n",
+               baseline_name(comparison), fmt::join(alone, ", "));
   for (std::size_t i = 0; i < conditions.size(); ++i) {
     const std::string held = holds_for(conditions[i], comparison);
     if (held.empty()) continue;

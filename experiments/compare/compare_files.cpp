@@ -63,13 +63,21 @@ double interpolate(const std::vector<double>& x, const std::vector<double>& y, d
   return kNotMeasured;
 }
 
-double value_at(const Series& series, const RunSummary& run, const At& at) {
+// Losses and bits: what is better when lower.
+bool is_loss(const std::string& metric) {
+  return metric.ends_with("/loss") || metric.starts_with("eval/loss/") || metric.ends_with("/bits_per_byte");
+}
+
+// What is better when higher.
+bool is_accuracy(const std::string& metric) { return metric.ends_with("/accuracy"); }
+
+double value_at(const Series& series, const RunSummary& run, const std::string& metric, const At& at) {
   switch (at.kind) {
     case At::Kind::final:
       return series.value.empty() ? kNotMeasured : series.value.back();
     case At::Kind::best: {
       double best = kNotMeasured;
-      for (const double v : series.value) best = std::fmin(best, v);
+      for (const double v : series.value) best = is_loss(metric) ? std::fmin(best, v) : std::fmax(best, v);
       return best;
     }
     case At::Kind::tokens:
@@ -80,12 +88,12 @@ double value_at(const Series& series, const RunSummary& run, const At& at) {
   return kNotMeasured;
 }
 
-std::string in_words(const At& at) {
+std::string in_words(const At& at, const std::string& metric) {
   switch (at.kind) {
     case At::Kind::final:
       return "at the end";
     case At::Kind::best:
-      return "at its lowest";
+      return is_loss(metric) ? "at its lowest" : "at its highest";
     case At::Kind::tokens:
       return "at " + with_si_prefix(at.value) + " tokens";
     case At::Kind::flops:
@@ -133,11 +141,6 @@ void add_parameter_efficiency(Comparison& c, const std::vector<Member>& members)
     v.active_parameter_efficiency = parameter_efficiency(c, v, &VariantResult::params_active);
     v.total_parameter_efficiency = parameter_efficiency(c, v, &VariantResult::params_total);
   }
-}
-
-// Losses and bits: what is better when lower.
-bool is_loss(const std::string& metric) {
-  return metric.ends_with("/loss") || metric.starts_with("eval/loss/") || metric.ends_with("/bits_per_byte");
 }
 
 void add_efficiency(Comparison& c, const std::vector<Member>& members) {
@@ -204,11 +207,16 @@ Comparison compare_files(std::span<const ResultsFile> files, const CompareOption
   const std::string metric = !options.metric.empty() ? options.metric
                              : !first.metric.empty() ? first.metric
                                                      : "eval/loss";
+  if (options.at.kind == At::Kind::best && !is_loss(metric) && !is_accuracy(metric))
+    throw ConfigError(
+        fmt::format("best has no meaning for {}: it is the lowest of a loss or of bits per byte, the highest "
+                    "of an accuracy",
+                    metric));
   std::map<std::pair<std::string, std::string>, double> values;  // by variant and run
   bool any = false;
   for (const Member& m : members) {
     const auto series = m.file->series(m.summary.run, metric);
-    const double value = series ? value_at(*series, m.summary, options.at) : kNotMeasured;
+    const double value = series ? value_at(*series, m.summary, metric, options.at) : kNotMeasured;
     any = any || series.has_value();
     values[{m.summary.variant, m.summary.run}] = value;
   }
@@ -224,7 +232,7 @@ Comparison compare_files(std::span<const ResultsFile> files, const CompareOption
       },
       baseline, options.confidence.value_or(first.confidence));
   c.metric = metric;
-  c.at = in_words(options.at);
+  c.at = in_words(options.at, metric);
   if (options.efficiency && is_loss(metric)) {
     add_efficiency(c, members);
     add_parameter_efficiency(c, members);

@@ -197,7 +197,8 @@ TextTable comparison_table(const Comparison& c) {
 std::vector<std::string> comparison_notes(const Comparison& c) {
   std::vector<std::string> lines;
   if (!any(c, [](const VariantResult& v) { return !v.seeds.empty(); }))
-    lines.push_back(fmt::format("No run has ended with {}: there is nothing to compare.", c.metric));
+    lines.push_back(fmt::format("No run that has ended has a value of {} {}: there is nothing to compare.",
+                                c.metric, c.at));
   const std::vector<std::string> alone = without_baseline(c);
   if (!alone.empty())
     lines.push_back(fmt::format(

@@ -46,6 +46,15 @@ std::string latex_escaped(const std::string& text) {
       case '^':
         result += "\\textasciicircum{}";
         break;
+      case '<':
+        result += "\\textless{}";
+        break;
+      case '>':
+        result += "\\textgreater{}";
+        break;
+      case '|':
+        result += "\\textbar{}";
+        break;
       case '%':
       case '&':
       case '#':

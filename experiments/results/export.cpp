@@ -141,7 +141,8 @@ void export_tensorboard(const ResultsFile& file, const std::filesystem::path& fo
                                              static_cast<float>(s.value[i]));
       }
     }
-    replace_file(folder / r.run / fmt::format("events.out.tfevents.{:.0f}.moelab", start), events);
+    // Always the same name: TensorBoard shows the points of all event files of a folder.
+    replace_file(folder / r.run / "events.out.tfevents.0.moelab", events);
   }
 }
 

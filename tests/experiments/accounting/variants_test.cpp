@@ -3,6 +3,7 @@
 
 #include "core/error.hpp"
 #include "core/fields_reader.hpp"
+#include "experiments/accounting/count_files.hpp"
 #include "moe/make_ffn.hpp"
 #include "tests/support/catch.hpp"
 
@@ -200,6 +201,19 @@ TEST_CASE("variants of an experiment: twins solved, incomparable ones named") {
   REQUIRE(warnings.size() == 1);
   CHECK_THAT(warnings[0],
              Contains("big and the baseline dense are not comparable by active_flops: 18432 against 9216"));
+}
+
+TEST_CASE("an experiment is counted whose text is not there") {
+  const TemporaryFile file(R"(
+version: 1
+name: elsewhere
+data: {kind: text, domains: [{name: a, path: /nowhere/text.txt}]}
+model: {kind: decoder, d_model: 16, num_layers: 1, num_heads: 2, ffn: {activation: relu, d_ff: 32}}
+train: {max_steps: 2, batch_tokens: 128, optimizer: {lr: 1e-3}}
+)");
+  CountOptions options;
+  options.arguments = {file.path().string()};
+  CHECK_THAT(count_files(options), Contains("base"));
 }
 
 // The mixture has settings that the dense variant knows nothing of. Experts of width 24, two of them chosen,

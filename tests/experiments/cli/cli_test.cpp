@@ -108,6 +108,12 @@ TEST_CASE("Every template is a sound experiment, and no file is overwritten") {
     const Answer answer = moelab_in(folder, "check " + name + ".yaml");
     CHECK(answer.err == "");
     CHECK(answer.code == 0);
+    CHECK_FALSE(has(answer.out, "not comparable"));
+    if (name == "scaling") {
+      CHECK(
+          has(answer.out, "every variant agrees with dense at the same point in active_flops within 2.0 %"));
+      CHECK(has(answer.out, "compute: forward FLOPs relative to dense at the same point"));
+    }
     CHECK(moelab_in(folder, "new " + name).out == content(folder.path() / (name + ".yaml")));
     CHECK(has(content(folder.path() / (name + ".yaml")), "# yaml-language-server: $schema="));
   }

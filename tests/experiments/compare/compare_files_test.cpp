@@ -48,6 +48,32 @@ TEST_CASE("comparison of a file reads the metric where it is asked", "[compare]"
   }
 }
 
+TEST_CASE("comparison of the best is the lowest loss, the highest accuracy, and nothing of others",
+          "[compare]") {
+  const TemporaryFolder folder;
+  RunData run = example_run("dense", 0, 3, 3);
+  const double losses[] = {3, 2, 4}, accuracies[] = {0.25, 0.75, 0.5};
+  for (std::size_t i = 0; i < 3; ++i) {
+    run.eval.at(i).loss = losses[i];
+    run.eval.at(i).accuracy = accuracies[i];
+  }
+  write_run_file(folder.path() / "run.h5", run);
+  const ResultsFile file(folder.path() / "run.h5");
+  CompareOptions options;
+  options.at = parse_at("best");
+  CHECK(compare_files({&file, 1}, options).variants.at(0).mean == 2);
+  options.metric = "eval/accuracy";
+  const Comparison c = compare_files({&file, 1}, options);
+  CHECK(c.variants.at(0).mean == 0.75);
+  CHECK(c.at == "at its highest");
+  options.metric = "train/lr";
+  CHECK_THROWS_WITH(compare_files({&file, 1}, options), Contains("best has no meaning for train/lr"));
+  options = {};
+  options.at = parse_at("tokens=1e9");
+  CHECK_THAT(render(compare_files({&file, 1}, options), TableFormat::table),
+             Contains("has a value of eval/loss at 1.00G tokens"));
+}
+
 TEST_CASE("comparison of a file measures compute at equal loss", "[compare]") {
   const TemporaryFolder folder;
   const std::vector<ResultsFile> files = example_files(folder);

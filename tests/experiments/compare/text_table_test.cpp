@@ -20,6 +20,13 @@ TEST_CASE("text table in each notation", "[text_table]") {
         "with, \"comma\" & 10 \\\\\n\\bottomrule\n\\end{tabular}\n");
 }
 
+TEST_CASE("text table in LaTeX, with characters that its fonts lack", "[text_table]") {
+  // In OT1, the encoding of a plain document, < > | print as other signs.
+  CHECK_THAT(to_latex({{"a|b"}, {{"<0.0001"}, {"x>1"}}}), Contains("a\\textbar{}b \\\\") &&
+                                                              Contains("\n\\textless{}0.0001 \\\\") &&
+                                                              Contains("\nx\\textgreater{}1 \\\\"));
+}
+
 TEST_CASE("text table numbers", "[text_table]") {
   CHECK(with_si_prefix(0) == "0");
   CHECK(with_si_prefix(999) == "999");

@@ -166,7 +166,7 @@ TEST_CASE("The order-0 entropy is that of the held-out bytes and the end of thei
   DataConfig config;
   config.text.seq_len = 2;
   config.text.eval_fraction = 0.5;
-  config.text.domains = {{"a", {folder.write("a.txt", "xyzxyzxaaaabbc")}}};
+  config.text.domains = {{"a", {folder.write("a.txt", "xyzxyzxaaaabbc")}, 1.0, "", {}}};
   // a, b, c and the end: 1/2, 1/4, 1/8, 1/8, so 1.75 bits.
   CHECK(std::abs(make_dataset(config)->statistics()[0].order0_bits_per_byte - 1.75) < 1e-12);
 }

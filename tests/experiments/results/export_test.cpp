@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <map>
 
 #include <nlohmann/json.hpp>
@@ -33,6 +35,7 @@ TEST_CASE("export to csv and jsonl", "[export]") {
   const auto first = nlohmann::json::parse(lines.substr(0, lines.find('\n')));
   CHECK(first.at("step") == 1);
   CHECK(first.at("train/grad_norm").is_null());
+  CHECK((first.contains("train/time") && first.contains("eval/time") && !first.contains("time")));
   CHECK(first.at("eval/loss/c++").get<double>() == file.series("moe-s1", "eval/loss/c++")->value[0]);
 }
 
@@ -40,6 +43,17 @@ TEST_CASE("export to TensorBoard checks its bytes as RFC 3720 does", "[export]")
   CHECK(tensorboard::crc32c("123456789") == 0xe3069283U);
   CHECK(tensorboard::crc32c(std::string(32, '\0')) == 0x8a9136aaU);
   CHECK(tensorboard::crc32c(std::string(32, '\xff')) == 0x62a8ab43U);
+}
+
+TEST_CASE("export to TensorBoard a second time replaces the first", "[export]") {
+  const TemporaryFolder folder;
+  const std::filesystem::path results = write_example_results(folder.path());
+  export_tensorboard(ResultsFile(results), folder.path() / "tb");
+  // Results of a later time, as after --resume.
+  std::filesystem::last_write_time(results,
+                                   std::filesystem::last_write_time(results) + std::chrono::hours(1));
+  export_tensorboard(ResultsFile(results), folder.path() / "tb");
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path() / "tb" / "moe-s0"), {}) == 1);
 }
 
 TEST_CASE("what is in a file or folder is said for people", "[describe]") {
