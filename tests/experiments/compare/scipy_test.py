@@ -158,6 +158,7 @@ def main():
 
         rows = {r["variant"]: r for r in csv.DictReader(io.StringIO(compare("--format", "csv")))}
         for variant, entry in final.items():
+            assert rows[variant].pop("baseline") == entry["baseline"] == "dense", variant
             for name, text in rows[variant].items():
                 if name != "variant":
                     assert (float(text) if text else None) == entry[name], (variant, name)
