@@ -97,6 +97,7 @@ double RoutingMonitor::active_compute_ratio(const RoutingRecords& records) const
 EvaluationObserver RoutingMonitor::evaluation_observer(std::int64_t step, bool is_final) {
   if (blocks_.empty()) return {};
   counts_.clear();
+  probe_is_due_ = true;
   return [this, step, is_final](const Batch& batch, const ModelOutput& output) {
     observe(step, is_final, batch, output);
   };
@@ -104,8 +105,10 @@ EvaluationObserver RoutingMonitor::evaluation_observer(std::int64_t step, bool i
 
 void RoutingMonitor::observe(std::int64_t step, bool is_final, const Batch& batch,
                              const ModelOutput& output) {
-  const bool is_first_batch = probes_.empty() || probes_.back().step != step;
-  if (is_first_batch) {
+  if (probe_is_due_) {
+    probe_is_due_ = false;
+    // A checkpoint of this step has brought a probe of it that lacks what samples need.
+    if (!probes_.empty() && probes_.back().step == step) probes_.pop_back();
     probes_.push_back({step, records_of(output)});
     probe_batch_ = batch;
   }

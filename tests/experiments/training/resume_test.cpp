@@ -105,6 +105,31 @@ TEST_CASE("a checkpoint that a killed writer left half-written is no checkpoint"
   CHECK(fs::exists(stale));
 }
 
+TEST_CASE("a run that was killed between its last checkpoint and its last snapshot ends like the whole one",
+          "[resume]") {
+  // Evaluated at the last step, and not before the end.
+  for (const char* eval : {"eval={every_tokens: 512, max_tokens: 512}", "eval={max_tokens: 512}"}) {
+    const SmallExperiment fixture({kCheckpoints.front(), eval});
+    for (const std::string variant : {"dense", "moe"}) {
+      INFO(variant << ", " << eval);
+      const RunSetup whole = setup_in(fixture, variant + "-whole");
+      REQUIRE(run_one(fixture.run(variant), whole).status == RunStatus::done);
+      const fs::path killed = fixture.folder.path() / (variant + "-killed");
+      fs::copy(whole.folder, killed, fs::copy_options::recursive);
+      fs::remove(killed / "run.h5");
+      REQUIRE(CheckpointFolder(killed / "checkpoints").steps().front() == 12);
+      REQUIRE(run_one(fixture.run(variant), setup_in(fixture, variant + "-killed", true)).status ==
+              RunStatus::done);
+      const Outcome expected = outcome_of(whole.folder);
+      const Outcome resumed = outcome_of(killed);
+      check_same(resumed, expected);
+      CHECK(expected.results.samples.expert_id.empty() == (variant == "dense"));
+      CHECK(resumed.results.samples.weight == expected.results.samples.weight);
+      CHECK(resumed.results.samples.token_id == expected.results.samples.token_id);
+    }
+  }
+}
+
 TEST_CASE("a changed config is refused with the difference, and a harmless change is not", "[resume]") {
   const SmallExperiment fixture(kCheckpoints);
   int asked = 0;
