@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 namespace moelab {
@@ -83,6 +84,21 @@ void replace_file(const std::filesystem::path& path, std::span<const char> bytes
     throw;
   }
   Descriptor(path.has_parent_path() ? path.parent_path() : ".", O_RDONLY | O_DIRECTORY).sync_folder();
+}
+
+FileLock::FileLock(const std::filesystem::path& path, const std::string& does)
+    : descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+  require(descriptor_ >= 0, "[file] cannot open {}: {}", path.string(), std::strerror(errno));
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+  if (errno != EWOULDBLOCK) return;
+  ::close(descriptor_);
+  fail("another process {}", does);
+}
+
+FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+FileLock::~FileLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 std::string read_file(const std::filesystem::path& path) { return Descriptor(path, O_RDONLY).read(); }

@@ -16,6 +16,21 @@ namespace moelab {
 void replace_file(const std::filesystem::path& path, std::span<const char> bytes,
                   const std::function<void(const std::filesystem::path& temporary)>& verify = {});
 
+// A file that one process at a time holds. It stays on the disk; the system lets go of it however the process
+// ends.
+class FileLock {
+ public:
+  // Makes the file where it is missing. Error "another process <does>" where one holds it. Nothing keeps a
+  // second process away on a file system without locks.
+  FileLock(const std::filesystem::path& path, const std::string& does);
+  FileLock(FileLock&& other) noexcept;
+  FileLock& operator=(FileLock&&) = delete;
+  ~FileLock();
+
+ private:
+  int descriptor_;
+};
+
 // All of a file. Error when it cannot be read.
 std::string read_file(const std::filesystem::path& path);
 

@@ -3,7 +3,7 @@
 #include "core/error.hpp"
 #include "experiments/accounting/variants.hpp"
 #include "experiments/cli/terminal.hpp"
-#include "experiments/training/run_experiment.hpp"
+#include "experiments/training/load_execution.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -27,11 +27,13 @@ void ExperimentArguments::add_to(CLI::App& command) {
 Experiment ExperimentArguments::load_file(LoadOptions& options) const {
   if (execution.empty()) {
     if (file.empty()) throw ConfigError("no experiment file is given");
-    return load_experiment(file, options);
+    Experiment experiment = load_experiment(file, options);
+    select_runs(experiment, selection);
+    return experiment;
   }
   // There is no file then, and the first word is an override like the others.
   if (!file.empty()) options.overrides.insert(options.overrides.begin(), file);
-  return load_execution(execution, options);
+  return load_execution(execution, options, selection);
 }
 
 Experiment ExperimentArguments::load() const {
@@ -39,7 +41,6 @@ Experiment ExperimentArguments::load() const {
   options.overrides = overrides;
   options.solve_twin = solve_twin;
   Experiment experiment = load_file(options);
-  select_runs(experiment, selection);
   for (const std::string& warning : experiment.warnings) {
     fmt::print(stderr, "{}", paint_diagnostics(warning, has_colour(stderr)));
   }

@@ -27,7 +27,6 @@ struct Options {
   int threads = 0;
   Index jobs = 0;
   bool dry_run = false;
-  Index number_of_jobs() const { return jobs > 0 ? jobs : parallel::threads(); }
 };
 
 std::atomic<bool> stop_requested{false};
@@ -42,14 +41,14 @@ void run(const Options& options, Context& context) {
   parallel::set_threads(options.threads);
   const Experiment experiment = options.arguments.load();
   if (options.dry_run) {
-    fmt::print("{}\n{}\n", plan_of(experiment), memory_of_jobs(experiment, options.number_of_jobs()));
+    fmt::print("{}\n{}\n", plan_of(experiment), memory_of_jobs(experiment, jobs_at_a_time(options.jobs)));
     return;
   }
   for (const std::string& warning : comparability_warnings(experiment)) {
     const std::string text = fmt::format("{}: warning: {}\n", experiment.file.string(), warning);
     fmt::print(stderr, "{}", paint_diagnostics(text, has_colour(stderr)));
   }
-  if (!context.quiet) fmt::print(stderr, "{}\n", memory_of_jobs(experiment, options.number_of_jobs()));
+  if (!context.quiet) fmt::print(stderr, "{}\n", memory_of_jobs(experiment, jobs_at_a_time(options.jobs)));
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
 

@@ -1,7 +1,9 @@
 #include "experiments/config/difference.hpp"
 
 #include "core/error.hpp"
+#include "core/fields_reader.hpp"
 #include "core/yaml.hpp"
+#include "experiments/config/train_config.hpp"
 
 #include <algorithm>
 #include <map>
@@ -25,13 +27,29 @@ void flatten(const yaml::Node& node, const std::string& path, Fields& fields) {
   }
 }
 
-Fields fields_of(const std::string& text) {
+yaml::Node tree_of(const std::string& text) {
   Diagnostics diagnostics;
-  const yaml::Node root = yaml::parse(text, yaml::make_source("resolved config", text), diagnostics);
+  yaml::Node root = yaml::parse(text, yaml::make_source("resolved config", text), diagnostics);
   require(diagnostics.num_errors() == 0, "[config] a resolved config is not YAML");
+  return root;
+}
+
+Fields fields_of(const std::string& text) {
   Fields fields;
-  flatten(root, "", fields);
+  flatten(tree_of(text), "", fields);
   return fields;
+}
+
+TrainConfig train_of(const std::string& text) {
+  const yaml::Node root = tree_of(text);
+  const yaml::Node* node = root.find("train");
+  require(node != nullptr, "[config] a resolved config has no `train`");
+  TrainConfig train;
+  Diagnostics diagnostics;
+  read_fields(*node, train, diagnostics);
+  require(diagnostics.num_errors() == 0, "[config] a resolved config is of another version:\n{}",
+          diagnostics.render());
+  return train;
 }
 
 std::string value_in(const Fields& fields, const std::string& key) {
@@ -63,16 +81,28 @@ bool starts_with_any(const std::string& key, std::initializer_list<const char*> 
 
 }  // namespace
 
-std::vector<std::string> differences_against_resume(const std::string& before, const std::string& after) {
-  const Fields old_fields = fields_of(before);
-  const std::string schedule = value_in(old_fields, "train.schedule.kind");
-  const bool length_is_free = schedule == "constant" || schedule == "wsd";
+std::vector<std::string> differences_against_resume(const std::string& before, const std::string& after,
+                                                    std::int64_t step) {
+  const TrainConfig old_train = train_of(before);
+  const TrainConfig new_train = train_of(after);
+  const std::string& schedule = old_train.schedule.kind;
+  const bool before_decay =
+      schedule == "wsd" && step <= std::min(old_train.num_stable_steps(), new_train.num_stable_steps());
+  const bool length_is_free = (schedule == "constant" || before_decay) && step <= new_train.num_steps();
   std::vector<std::string> lines;
-  for (const Difference& d : differences(old_fields, fields_of(after))) {
+  for (const Difference& d : differences(fields_of(before), fields_of(after))) {
     if (starts_with_any(d.key, {"log.", "eval.", "train.checkpoint"})) continue;
     if (length_is_free && starts_with_any(d.key, {"train.max_tokens", "train.max_steps", "train.branches"}))
       continue;
     lines.push_back(d.text());
+  }
+  return lines;
+}
+
+std::vector<std::string> differences_against_done(const std::string& before, const std::string& after) {
+  std::vector<std::string> lines;
+  for (const Difference& d : differences(fields_of(before), fields_of(after))) {
+    if (!starts_with_any(d.key, {"log.", "eval.every_tokens", "train.checkpoint"})) lines.push_back(d.text());
   }
   return lines;
 }

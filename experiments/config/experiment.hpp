@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -62,7 +63,10 @@ struct Experiment {
   std::vector<std::int64_t> seeds;
   std::vector<SweepPoint> points;
   CompareConfig compare;
-  std::vector<Run> runs;              // variant by variant, point by point, seed by seed
+  std::vector<Run> runs;               // variant by variant, point by point, seed by seed
+  std::vector<std::string> run_names;  // of all runs of the file, also where only some are selected
+  // Checkpoints that runs start from: the path of model.init, made absolute, and the file that it means.
+  std::map<std::string, std::string> initial_weights;
   std::vector<std::string> warnings;  // nothing wrong, but worth knowing; rendered, one a line
 };
 
@@ -76,6 +80,8 @@ struct LoadOptions {
   bool look_for_data = true;           // a data file that is missing is an error
   TwinSolver solve_twin;               // needed only by files with `twin_of`
   std::filesystem::path folder = {};   // where relative paths in the file start; empty: the file's own
+  // As an earlier loading of the file found them. They are not looked for again.
+  std::map<std::string, std::string> initial_weights = {};
 };
 
 // Reads, checks and expands a whole experiment; nothing else is opened or written, except that data files are

@@ -97,6 +97,7 @@ class Loader {
     experiment_.file = file;
     experiment_.source = source_->text;
     experiment_.overrides = options.overrides;
+    experiment_.initial_weights = options.initial_weights;
   }
 
   Experiment load() {
@@ -112,6 +113,7 @@ class Loader {
     make_runs();
     if (diagnostics_.num_errors() == 0) check_metric();
     diagnostics_.throw_if_errors();
+    for (const Run& run : experiment_.runs) experiment_.run_names.push_back(run.name);
     experiment_.warnings = diagnostics_.warnings();
     return std::move(experiment_);
   }
@@ -253,11 +255,18 @@ class Loader {
     const Node* node = find_path(tree, "model.init");
     const Mark mark = node == nullptr ? tree.mark : node->mark;
     std::string& file = config.model.init->upcycle;
-    file = (folder / file).lexically_normal().string();
+    const std::string written = (folder / file).lexically_normal().string();
+    file = written;
     if (!options_.look_for_data) return;
+    if (const auto known = options_.initial_weights.find(written); known != options_.initial_weights.end()) {
+      file = known->second;
+      return;
+    }
     try {
-      const CheckpointReader checkpoint(checkpoint_at(file));
+      // Not by way of `latest`, which will mean another one.
+      const CheckpointReader checkpoint(std::filesystem::canonical(checkpoint_at(file)));
       file = checkpoint.path().string();
+      experiment_.initial_weights[written] = file;
       for (const std::string& problem : upcycle_problems(config.model, checkpoint)) {
         told.error(mark, fmt::format("model.init: the model cannot start from {}: {}", file, problem));
       }

@@ -41,10 +41,14 @@ void select_runs(Experiment& experiment, const RunSelection& selection) {
     throw ConfigError(
         fmt::format("there is no sweep point {}; the experiment has {}", point, experiment.points.size()));
   }
-  std::erase_if(experiment.runs, [&](const Run& run) {
+  keep_runs(experiment, [&](const Run& run) {
     const bool at_point = selection.points.empty() || (run.point && contains(selection.points, *run.point));
-    return !selects(selection.variants, run.variant) || !selects(selection.seeds, run.seed) || !at_point;
+    return selects(selection.variants, run.variant) && selects(selection.seeds, run.seed) && at_point;
   });
+}
+
+void keep_runs(Experiment& experiment, const std::function<bool(const Run&)>& keeps) {
+  std::erase_if(experiment.runs, [&](const Run& run) { return !keeps(run); });
   if (experiment.runs.empty()) throw ConfigError("no run of the experiment is selected");
   // A branch without its trunk is trained from the start, to the same end.
   for (Run& run : experiment.runs) {
@@ -54,7 +58,10 @@ void select_runs(Experiment& experiment, const RunSelection& selection) {
     run.trunk.clear();
     run.trunk_step = 0;
   }
-  std::erase_if(experiment.seeds, [&](std::int64_t seed) { return !selects(selection.seeds, seed); });
+  std::erase_if(experiment.seeds, [&](std::int64_t seed) {
+    return std::none_of(experiment.runs.begin(), experiment.runs.end(),
+                        [&](const Run& run) { return run.seed == seed; });
+  });
   std::erase_if(experiment.variants, [&](const std::string& variant) {
     return std::none_of(experiment.runs.begin(), experiment.runs.end(),
                         [&](const Run& run) { return run.variant == variant; });

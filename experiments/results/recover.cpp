@@ -39,7 +39,7 @@ ExperimentInfo experiment_of(const RunStore& store) {
   }
   ExperimentInfo info = read_experiment_json(store.info_path());
   info.config_source = store.experiment_yaml();
-  info.overrides = store.overrides();
+  info.overrides = store.record().overrides;
   return info;
 }
 
@@ -49,7 +49,8 @@ std::vector<RecoveredRun> recover(const fs::path& folder) {
   if (fs::exists(folder / "metrics.jsonl")) return {recover_one(folder)};
   require(fs::exists(folder / "experiment.yaml"),
           "[recover] {} has neither metrics.jsonl, as a run, nor experiment.yaml", folder.string());
-  const RunStore store = RunStore::open(folder);
+  RunStore store = RunStore::open(folder);
+  store.lock();
   std::vector<RecoveredRun> results;
   for (const std::string& run : store.runs())
     if (fs::exists(store.run_folder(run) / "metrics.jsonl"))

@@ -16,8 +16,8 @@ struct RecoveredRun {
 };
 
 // Rewrites run.h5 of the run in the folder, or of each run of the experiment in it and then its results.h5.
-// Error if the folder is neither. Runs that are being written by another process are left alone, with that as
-// error.
+// Error if the folder is neither, and for an experiment whose runs another process trains. A run that another
+// process writes is left alone, with that as error.
 std::vector<RecoveredRun> recover(const std::filesystem::path& folder);
 
 }  // namespace moelab

@@ -1,13 +1,14 @@
 #include "experiments/results/run_store.hpp"
 
 #include "core/error.hpp"
-#include "core/file.hpp"
+#include "core/json_text.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <chrono>
 #include <ctime>
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 namespace moelab {
@@ -16,7 +17,8 @@ namespace {
 
 constexpr std::size_t kLongestName = 100;  // bytes
 constexpr const char* kExperiment = "experiment.yaml";
-constexpr const char* kOverrides = "overrides.txt";
+constexpr const char* kSourceFolder = "source_folder.txt";
+constexpr const char* kRecord = "execution.json";
 constexpr const char* kLatest = "latest";
 
 void make_folder(const std::filesystem::path& path) {
@@ -62,7 +64,8 @@ std::string sanitised_name(const std::string& name) {
 }
 
 RunStore RunStore::create(const std::filesystem::path& root, const std::string& name,
-                          const std::string& experiment_yaml, const std::vector<std::string>& overrides) {
+                          const std::string& experiment_yaml, const std::filesystem::path& source_folder,
+                          const ExecutionRecord& record) {
   const std::filesystem::path experiment_folder = root / sanitised_name(name);
   make_folder(experiment_folder);
   const std::string stamp = timestamp();
@@ -75,10 +78,10 @@ RunStore RunStore::create(const std::filesystem::path& root, const std::string& 
     chosen = stamp + "-" + std::to_string(attempt);
   }
   RunStore store(experiment_folder / chosen);
+  store.lock();
   replace_file(store.folder_ / kExperiment, experiment_yaml);
-  std::string lines;
-  for (const std::string& o : overrides) lines += o + "\n";
-  replace_file(store.folder_ / kOverrides, lines);
+  store.set_record(record);
+  replace_file(store.folder_ / kSourceFolder, std::filesystem::absolute(source_folder).string());
   point_latest_to(experiment_folder, chosen);
   return store;
 }
@@ -94,16 +97,36 @@ RunStore RunStore::open(const std::filesystem::path& folder) {
 
 std::string RunStore::experiment_yaml() const { return read_file(folder_ / kExperiment); }
 
-std::vector<std::string> RunStore::overrides() const {
-  std::vector<std::string> result;
-  if (!std::filesystem::exists(folder_ / kOverrides)) return result;
-  const std::string text = read_file(folder_ / kOverrides);
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    if (end > begin) result.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
+std::filesystem::path RunStore::source_folder() const { return read_file(folder_ / kSourceFolder); }
+
+void RunStore::lock() {
+  if (!lock_) lock_.emplace(folder_ / "lock", "trains the runs of " + folder_.string());
+}
+
+ExecutionRecord RunStore::record() const {
+  const std::filesystem::path path = folder_ / kRecord;
+  require(std::filesystem::exists(path),
+          "[run_store] {} has no {}: it was begun by an earlier version, which is to finish it",
+          folder_.string(), kRecord);
+  try {
+    const nlohmann::json json = nlohmann::json::parse(read_file(path));
+    ExecutionRecord record;
+    json.at("overrides").get_to(record.overrides);
+    json.at("runs").get_to(record.runs);
+    json.at("other_runs").get_to(record.other_runs);
+    json.at("initial_weights").get_to(record.initial_weights);
+    return record;
+  } catch (const nlohmann::json::exception& error) {
+    fail("[run_store] {} is damaged: {}", path.string(), error.what());
   }
-  return result;
+}
+
+void RunStore::set_record(const ExecutionRecord& record) const {
+  const nlohmann::ordered_json json = {{"overrides", record.overrides},
+                                       {"runs", record.runs},
+                                       {"other_runs", record.other_runs},
+                                       {"initial_weights", record.initial_weights}};
+  replace_file(folder_ / kRecord, json_text(json, 1) + "\n");
 }
 
 std::filesystem::path RunStore::run_folder(const std::string& run) const {

@@ -2,7 +2,6 @@
 
 #include "core/error.hpp"
 #include "core/fields_writer.hpp"
-#include "core/file.hpp"
 #include "core/parallel.hpp"
 #include "experiments/data/make_dataset.hpp"
 #include "experiments/results/experiment_json.hpp"
@@ -21,6 +20,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 
 namespace moelab {
 
@@ -66,32 +67,45 @@ ExperimentInfo info_of(const Experiment& experiment) {
   return info;
 }
 
-// Where relative paths in experiment.yaml start, for a later execution.
-constexpr const char* kSourceFolder = "source_folder.txt";
+// `before` with what this execution brings.
+ExecutionRecord record_of(const Experiment& experiment, const ExecutionRecord& before) {
+  std::set<std::string> trained(before.runs.begin(), before.runs.end());
+  for (const Run& run : experiment.runs) trained.insert(run.name);
+  ExecutionRecord record{experiment.overrides, {}, {}, experiment.initial_weights};
+  for (const std::string& name : experiment.run_names) {
+    (trained.contains(name) ? record.runs : record.other_runs).push_back(name);
+  }
+  return record;
+}
 
-RunStore open_store(const Experiment& experiment, const RunOptions& options) {
-  const bool is_new = options.resume.empty();
+RunStore create_store(const Experiment& experiment, const RunOptions& options) {
   RunStore store =
-      is_new ? RunStore::create(options.output_root, experiment.name, experiment.source, experiment.overrides)
-             : RunStore::open(options.resume);
-  if (is_new)
-    replace_file(store.folder() / kSourceFolder,
-                 std::filesystem::absolute(experiment.file).parent_path().string());
+      RunStore::create(options.output_root, experiment.name, experiment.source,
+                       std::filesystem::absolute(experiment.file).parent_path(), record_of(experiment, {}));
   write_experiment_json(store.info_path(), info_of(experiment));
   return store;
 }
 
-// Whether a run ended well: its snapshot says so. One that cannot be read is told of, and the run goes on
-// from its checkpoint and its journal.
-bool is_done(const std::filesystem::path& folder, const std::function<void(const std::string&)>& note) {
+RunStore open_store(const std::filesystem::path& folder) {
+  RunStore store = RunStore::open(folder);
+  store.lock();
+  return store;
+}
+
+// How a run ended, or that it has not: its snapshot says so. Nothing where there is none. One that cannot be
+// read is told of, and the run goes on from its checkpoint and its journal.
+std::optional<RunStatus> status_in(const std::filesystem::path& folder,
+                                   const std::function<void(const std::string&)>& note) {
   const std::filesystem::path snapshot = folder / "run.h5";
-  if (!std::filesystem::exists(snapshot)) return false;
+  if (!std::filesystem::exists(snapshot)) return std::nullopt;
   try {
     const ResultsFile file(snapshot);
-    return file.runs().size() == 1 && file.runs().front().status == RunStatus::done;
+    require(file.runs().size() == 1, "[results] {} holds {} runs instead of one", snapshot.string(),
+            file.runs().size());
+    return file.runs().front().status;
   } catch (const Error& error) {
     note(fmt::format("passed over: {}", error.what()));
-    return false;
+    return std::nullopt;
   }
 }
 
@@ -115,16 +129,22 @@ class Execution {
       : experiment_(experiment),
         options_(options),
         progress_(options.quiet),
-        store_((load_data(), open_store(experiment, options))),
+        store_(options.resume.empty() ? (load_data(), create_store(experiment, options))
+                                      : open_store(options.resume)),
         time_left_(experiment.runs),
         tasks_(tasks_of(experiment.runs)),
         ended_(experiment.runs.size(), false) {
+    if (!options.resume.empty()) go_on();
     outcome_.folder = store_.folder();
     outcome_.results = store_.results_path();
   }
 
   ExperimentOutcome run() {
-    const auto jobs = std::min<Index>(number_of_jobs(), static_cast<Index>(tasks_.size()));
+    const auto jobs = std::min(jobs_at_a_time(options_.jobs), static_cast<Index>(tasks_.size()));
+    if (options_.jobs > parallel::threads()) {
+      progress_.note(fmt::format("--jobs {}: a run needs a thread, and there are {}", options_.jobs,
+                                 parallel::threads()));
+    }
     progress_.note(fmt::format("{} runs of {}, {} at a time on {} threads -> {}", experiment_.runs.size(),
                                experiment_.name, jobs, parallel::threads(), store_.folder().string()));
     parallel::for_each(jobs, [this](Index) { work(); });
@@ -142,7 +162,24 @@ class Execution {
     for (const Run& run : experiment_.runs) datasets_.get(run.config.data, options);
   }
 
-  Index number_of_jobs() const { return options_.jobs > 0 ? options_.jobs : parallel::threads(); }
+  // An execution that is there already: what its runs have left, and what becomes of it now.
+  void go_on() {
+    load_data();
+    const ExecutionRecord before = store_.record();
+    require(before.overrides.size() <= experiment_.overrides.size() &&
+                std::equal(before.overrides.begin(), before.overrides.end(), experiment_.overrides.begin()),
+            "[run] {}: another process has gone on with it meanwhile", store_.folder().string());
+    const ExecutionRecord now = record_of(experiment_, before);
+    for (const std::string& name : now.runs) look_for_snapshot(name);
+    if (now != before) store_.set_record(now);
+    write_experiment_json(store_.info_path(), info_of(experiment_));
+  }
+
+  void look_for_snapshot(const std::string& name) {
+    const auto status =
+        status_in(store_.run_folder(name), [this](const std::string& text) { progress_.note(text); });
+    if (status) snapshots_[name] = *status;
+  }
 
   // Nothing may leave this function: an exception would cancel the loops of the other jobs.
   void work() noexcept {
@@ -170,10 +207,13 @@ class Execution {
     } catch (const ConfigError&) {
       throw;
     } catch (const std::exception& e) {
+      const std::string& name = experiment_.runs[i].name;
       const std::lock_guard lock(mutex_);
       ended_[i] = true;
-      outcome_.failed.push_back({experiment_.runs[i].name, e.what()});
-      progress_.note(fmt::format("{}: failed: {}", experiment_.runs[i].name, e.what()));
+      time_left_.end(i);
+      outcome_.failed.push_back({name, e.what()});
+      progress_.note(fmt::format("{}: failed: {}", name, e.what()));
+      look_for_snapshot(name);
     }
   }
 
@@ -182,13 +222,9 @@ class Execution {
     const std::filesystem::path folder = store_.run_folder(run.name);
     const bool was_started = std::filesystem::exists(folder);
     if (!was_started) store_.create_run(run.name, run.resolved_yaml);
-    const auto note = [&](const std::string& text) {
+    if (is_done(run.name)) {
       const std::lock_guard lock(mutex_);
-      progress_.note(text);
-    };
-    if (was_started && is_done(folder, note)) {
-      const std::lock_guard lock(mutex_);
-      time_left_.skip(i);
+      time_left_.begin(i, run.config.train.num_steps());
       end(i);
       return;
     }
@@ -206,8 +242,14 @@ class Execution {
       setup.provenance.emplace_back("trunk", run.trunk);
       setup.provenance.emplace_back("trunk_step", fmt::format("{}", run.trunk_step));
     }
+    {
+      // Its old snapshot is about to be replaced.
+      const std::lock_guard lock(mutex_);
+      snapshots_.erase(run.name);
+    }
     const RunResult result = run_one(run, setup);
     const std::lock_guard lock(mutex_);
+    snapshots_[run.name] = result.status;
     if (result.status == RunStatus::failed || result.status == RunStatus::diverged) {
       outcome_.failed.push_back({run.name, result.reason});
       progress_.note(fmt::format("{}: {}: {}", run.name, to_string(result.status), result.reason));
@@ -225,11 +267,14 @@ class Execution {
       const std::lock_guard lock(mutex_);
       progress_.note(fmt::format("{}: {}", run.name, text));
     };
+    setup.begun = [this, i](std::int64_t steps) {
+      const std::lock_guard lock(mutex_);
+      time_left_.begin(i, steps);
+    };
     setup.hooks.stop_requested = options_.stop_requested;
     setup.hooks.report = [this, &run, i](const TrainerStatus& status, bool important) {
       const std::lock_guard lock(mutex_);
-      time_left_.update(i,
-                        static_cast<double>(status.tokens - run.trunk_step * run.config.train.batch_tokens));
+      time_left_.update(i, status.step);
       ProgressState state = state_of(status);
       state.run = run.name;
       state.run_number = static_cast<std::int64_t>(i) + 1;
@@ -243,16 +288,22 @@ class Execution {
   // Called under the lock.
   void end(std::size_t i) {
     ended_[i] = true;
+    time_left_.end(i);
     write_results();
   }
 
-  // The results file of all runs that have ended, in the order of the experiment.
+  bool is_done(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    const auto snapshot = snapshots_.find(name);
+    return snapshot != snapshots_.end() && snapshot->second == RunStatus::done;
+  }
+
+  // The results file of all runs that have ended, now or in an earlier execution, in the order of the
+  // experiment.
   void write_results() const {
     std::vector<std::filesystem::path> files;
-    for (std::size_t r = 0; r < ended_.size(); ++r) {
-      const std::filesystem::path file = store_.run_folder(experiment_.runs[r].name) / "run.h5";
-      // A branch that could not begin has none.
-      if (ended_[r] && std::filesystem::exists(file)) files.push_back(file);
+    for (const std::string& name : experiment_.run_names) {
+      if (snapshots_.contains(name)) files.push_back(store_.run_folder(name) / "run.h5");
     }
     write_results_file(store_.results_path(), info_of(experiment_), files);
   }
@@ -267,6 +318,8 @@ class Execution {
   const std::vector<std::vector<std::size_t>>
       tasks_;  // numbers of runs that a job executes one after another
   std::vector<bool> ended_;
+  std::map<std::string, RunStatus>
+      snapshots_;  // of runs of the execution that left one and are not trained now
   ExperimentOutcome outcome_;
   std::exception_ptr error_;
   std::atomic<std::size_t> next_{0};
@@ -274,13 +327,8 @@ class Execution {
 
 }  // namespace
 
-Experiment load_execution(const std::filesystem::path& folder, LoadOptions options) {
-  const RunStore store = RunStore::open(folder);
-  std::vector<std::string> overrides = store.overrides();
-  overrides.insert(overrides.end(), options.overrides.begin(), options.overrides.end());
-  options.overrides = std::move(overrides);
-  options.folder = read_file(store.folder() / kSourceFolder);
-  return load_experiment(store.folder() / "experiment.yaml", options);
+Index jobs_at_a_time(Index wanted) {
+  return wanted > 0 ? std::min<Index>(wanted, parallel::threads()) : parallel::threads();
 }
 
 ExperimentOutcome run_experiment(const Experiment& experiment, const RunOptions& options) {

@@ -13,7 +13,7 @@ namespace moelab {
 
 struct RunOptions {
   std::filesystem::path output_root = "runs";
-  Index jobs = 0;  // runs at a time; 0: as many as there are threads
+  Index jobs = 0;  // see jobs_at_a_time
   bool quiet = false;
   std::filesystem::path data_cache = {};  // see DataOptions
   std::string command_line;               // for the provenance
@@ -35,10 +35,11 @@ struct ExperimentOutcome {
 
 // Trains the runs, several at a time, each on the threads that the others leave free; a run that fails or
 // diverges does not stop the others, a stop request does. Progress goes to stderr. results.h5 is written anew
-// after each run. The experiment that an execution in `folder` was started with; `overrides` come on top of
-// its own.
-Experiment load_execution(const std::filesystem::path& folder, LoadOptions options);
-
+// after each run, of all runs of the execution that have left a snapshot. One process at a time works in the
+// folder of an execution: Error where another one does.
 ExperimentOutcome run_experiment(const Experiment& experiment, const RunOptions& options);
+
+// Runs at a time: as many as wanted (0: as possible), not more than there are threads.
+Index jobs_at_a_time(Index wanted);
 
 }  // namespace moelab

@@ -7,10 +7,12 @@
 #include "experiments/config/difference.hpp"
 #include "experiments/models/make_model.hpp"
 #include "experiments/models/upcycle.hpp"
+#include "experiments/results/results_file.hpp"
 #include "experiments/training/checkpoint_folder.hpp"
 #include "experiments/training/resources.hpp"
 
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <optional>
 
@@ -93,7 +95,8 @@ std::optional<CheckpointReader> checkpoint_to_resume(const Run& run, const RunSe
   if (!setup.resume) return std::nullopt;
   std::optional<CheckpointReader> checkpoint = newest_checkpoint(setup);
   if (!checkpoint) return std::nullopt;
-  const auto differences = differences_against_resume(checkpoint->training().config, run.resolved_yaml);
+  const auto differences = differences_against_resume(checkpoint->training().config, run.resolved_yaml,
+                                                      checkpoint->training().step);
   if (differences.empty()) return checkpoint;
   throw ConfigError(fmt::format("{}: cannot go on from step {}: the config has changed:\n  {}", run.name,
                                 checkpoint->training().step, fmt::join(differences, "\n  ")));
@@ -123,6 +126,29 @@ void say_what_is_unusual(const Run& run, Model& model, const std::function<void(
         "causal language model",
         l));
   }
+}
+
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// The time that a run has taken before, as far as its last snapshot or the checkpoint knows.
+double seconds_of_earlier(const std::filesystem::path& folder,
+                          const std::optional<CheckpointReader>& checkpoint) {
+  double seconds = checkpoint ? checkpoint->training().train_seconds : 0;
+  try {
+    const ResultsFile snapshot(folder / "run.h5");
+    for (const RunSummary& run : snapshot.runs()) seconds = std::fmax(seconds, run.wall_seconds);
+  } catch (const Error&) {
+    // There is none, or none that can be read, which does not keep the run from going on.
+  }
+  return seconds;
 }
 
 RunResult train_run(const Run& run, const RunSetup& setup, const TrainerHooks& hooks, Model& model,
@@ -157,7 +183,7 @@ RunResult train_run(const Run& run, const RunSetup& setup, const TrainerHooks& h
 }  // namespace
 
 RunResult run_one(const Run& run, const RunSetup& setup) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch stopwatch;
   const auto log = open_log(setup.folder);
   const auto note = [&](const std::string& text) {
     log->info(text);
@@ -165,27 +191,39 @@ RunResult run_one(const Run& run, const RunSetup& setup) {
   };
   const std::optional<CheckpointReader> checkpoint = checkpoint_to_resume(run, setup);
   keep_data_files(run, setup, checkpoint.has_value());
+  // What may change has changed.
+  if (setup.resume) replace_file(setup.folder / "resolved.yaml", run.resolved_yaml);
   const std::unique_ptr<Model> model = make_model(run.config.model, shape_of(setup.data));
   RunInfo info = info_of(run, setup.point, *model, setup.data, setup.provenance);
   const std::int64_t first_step = checkpoint ? checkpoint->training().step : 0;
+  const double seconds_before = setup.resume ? seconds_of_earlier(setup.folder, checkpoint) : 0;
   Recorder recorder = setup.resume ? Recorder::resume(setup.folder, std::move(info), first_step)
                                    : Recorder::create(setup.folder, std::move(info));
   if (!recorder.lock_problem().empty()) note(recorder.lock_problem());
   say_what_is_unusual(run, *model, note);
   log->info("{} starts at step {} of {}", run.name, first_step, run.config.train.num_steps());
+  setup.begun(first_step);
   std::int64_t steps = first_step;
+  const auto set_resources = [&](std::int64_t step) {
+    Resources resources;
+    resources.wall_seconds = seconds_before + stopwatch.seconds();
+    resources.peak_rss_bytes = peak_resident_bytes();
+    resources.train_flops = 3 * recorder.data().info.accounting.flops_forward_per_token *
+                            static_cast<double>(step) * static_cast<double>(run.config.train.batch_tokens);
+    recorder.set_resources(resources);
+  };
+  set_resources(first_step);
   TrainerHooks hooks = setup.hooks;
   hooks.note = note;
+  // Snapshots are written at evaluations; a run that is killed goes on with the time up to the last.
+  hooks.report = [&](const TrainerStatus& status, bool important) {
+    if (important) set_resources(status.step);
+    setup.hooks.report(status, important);
+  };
   const RunResult result = train_run(run, setup, hooks, *model, recorder, checkpoint, steps);
   log->info("{} {} at step {}{}{}", run.name, to_string(result.status), steps,
             result.reason.empty() ? "" : ": ", result.reason);
-
-  Resources resources;
-  resources.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  resources.peak_rss_bytes = peak_resident_bytes();
-  resources.train_flops = 3 * recorder.data().info.accounting.flops_forward_per_token *
-                          static_cast<double>(steps * run.config.train.batch_tokens);
-  recorder.set_resources(resources);
+  set_resources(steps);
   recorder.set_status(result.status, result.reason);
   recorder.write_snapshot();
   return result;

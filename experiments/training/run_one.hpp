@@ -28,6 +28,7 @@ struct RunSetup {
   // there is none. Otherwise such a folder is an error.
   bool resume = false;
   TrainerHooks hooks = {};
+  std::function<void(std::int64_t)> begun = [](std::int64_t) {};  // told the steps that were taken before
   std::function<void(const std::string&)> note = [](const std::string&) {};  // a line for people
 };
 

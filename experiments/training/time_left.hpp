@@ -8,21 +8,25 @@
 
 namespace moelab {
 
-// Goes by the share of all training tokens that is done. Of several threads, one at a time may call it.
+// Goes by what training tokens took in this execution. Of several threads, one at a time may call it.
 class TimeLeft {
  public:
   explicit TimeLeft(const std::vector<Run>& runs);
-  // The run of that number has seen so many tokens.
-  void update(std::size_t run, double tokens) { seen_[run] = tokens; }
-  // The run needs no more training in this execution.
-  void skip(std::size_t run) { total_[run] = seen_[run] = 0; }
+  // The run of that number begins after so many steps.
+  void begin(std::size_t run, std::int64_t steps);
+  // It has taken so many steps.
+  void update(std::size_t run, std::int64_t steps);
+  // It takes no more, however it ended.
+  void end(std::size_t run) { total_[run] = seen_[run]; }
   // NaN until something is known.
-  double seconds() const;
+  double seconds() const { return seconds_after(std::chrono::steady_clock::now() - start_); }
+  // The same, where what was seen took that long.
+  double seconds_after(std::chrono::duration<double> spent) const;
 
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::vector<double> total_;  // tokens of each run
-  std::vector<double> seen_;
+  // Tokens of each run: of a step, all in all, before this execution, now.
+  std::vector<double> batch_, total_, first_, seen_;
 };
 
 }  // namespace moelab

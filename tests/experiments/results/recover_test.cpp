@@ -10,11 +10,15 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 
+#include <optional>
+
 using namespace moelab;
 
 TEST_CASE("recover rebuilds the files of an experiment after a kill", "[recover]") {
   const TemporaryFolder folder;
-  const RunStore store = RunStore::create(folder.path(), "example", "name: example\n", {"a=1"});
+  std::optional<RunStore> trainer =
+      RunStore::create(folder.path(), "example", "name: example\n", folder.path(), {{"a=1"}, {}, {}, {}});
+  const RunStore store = RunStore::open(trainer->folder());
   ExperimentInfo asked;
   asked.name = "example";
   asked.description = "Is it so?";
@@ -33,6 +37,8 @@ TEST_CASE("recover rebuilds the files of an experiment after a kill", "[recover]
   const auto torn = store.run_folder("moe-s1") / "metrics.jsonl";
   replace_file(torn, read_file(torn) + "{\"step\":4,\"tok");
 
+  REQUIRE_THROWS_WITH(recover(store.folder()), Contains("another process trains the runs of"));
+  trainer.reset();
   std::vector<RecoveredRun> runs = recover(store.folder());
   REQUIRE(runs.size() == 2);
   for (const RecoveredRun& r : runs) {

@@ -1,5 +1,6 @@
 #include "core/checkpoint.hpp"
 #include "core/error.hpp"
+#include "core/file.hpp"
 #include "core/parallel.hpp"
 #include "experiments/config/difference.hpp"
 #include "experiments/data/make_dataset.hpp"
@@ -10,7 +11,9 @@
 #include "tests/experiments/training/small_experiment.hpp"
 #include "tests/support/catch.hpp"
 
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 using namespace moelab;
 namespace fs = std::filesystem;
@@ -157,19 +160,47 @@ TEST_CASE("a changed config is refused with the difference, and a harmless chang
   CHECK_THROWS_AS(run_one(replaced("max_steps: 12", "max_steps: 20"), setup), ConfigError);
   CHECK(run_one(replaced("routing_every_steps: 4", "routing_every_steps: 2"), setup).status ==
         RunStatus::done);
+  CHECK_THAT(read_file(setup.folder / "resolved.yaml"), Contains("routing_every_steps: 2"));
 }
 
-TEST_CASE("what may change on resuming depends on the schedule", "[resume]") {
-  const std::string before = "train: {max_tokens: 100, schedule: {kind: constant}}\nlog: {every_steps: 1}\n";
-  CHECK(differences_against_resume(before,
-                                   "train: {max_tokens: 200, schedule: {kind: constant}}\n"
-                                   "log: {every_steps: 5}\n")
+TEST_CASE("what may change on resuming depends on the schedule, and on where it is", "[resume]") {
+  const auto config = [](int max_tokens, const std::string& schedule, const std::string& rest = "") {
+    return fmt::format(
+        "train: {{max_tokens: {}, batch_tokens: 10, optimizer: {{lr: 0.1}}, schedule: {{{}}}}}\n{}",
+        max_tokens, schedule, rest);
+  };
+  const auto differences = [&](int before, int after, const std::string& schedule, std::int64_t step) {
+    return differences_against_resume(config(before, schedule), config(after, schedule), step);
+  };
+  const std::vector<std::string> longer{"train.max_tokens: 100 -> 200"};
+  const std::vector<std::string> shorter{"train.max_tokens: 100 -> 60"};
+  CHECK(differences_against_resume(config(100, "kind: constant", "log: {every_steps: 1}\n"),
+                                   config(200, "kind: constant", "log: {every_steps: 5}\n"), 10)
             .empty());
-  const std::string cosine = "train: {max_tokens: 100, schedule: {kind: cosine}}\n";
-  CHECK(differences_against_resume(cosine, "train: {max_tokens: 200, schedule: {kind: cosine}}\n") ==
-        std::vector<std::string>{"train.max_tokens: 100 -> 200"});
-  CHECK(differences_against_resume("a: {b: 1}\n", "a: {c: [1, 2]}\n") ==
+  CHECK(differences(100, 200, "kind: cosine", 1) == longer);
+  // What is over cannot be left out.
+  CHECK(differences(100, 60, "kind: constant", 6).empty());
+  CHECK(differences(100, 60, "kind: constant", 7) == shorter);
+  // Ten steps of which the last four decay: after the sixth the rate begins to fall.
+  const std::string wsd = "kind: wsd, decay_tokens: 40";
+  CHECK(differences(100, 200, wsd, 6).empty());
+  CHECK(differences(100, 200, wsd, 7) == longer);
+  CHECK(differences(100, 200, wsd, 10) == longer);
+  CHECK(differences(100, 60, wsd, 2).empty());
+  CHECK(differences(100, 60, wsd, 3) == shorter);
+  CHECK(differences_against_done("a: {b: 1}\n", "a: {c: [1, 2]}\n") ==
         std::vector<std::string>{"a.b: 1 -> absent", "a.c: absent -> [1, 2]"});
+}
+
+TEST_CASE("what may change after a run is done is what does not change its results", "[resume]") {
+  const std::string before = "train: {max_steps: 5, checkpoint: {keep: 1}}\neval: {max_tokens: 8}\n";
+  CHECK(differences_against_done(before,
+                                 "train: {max_steps: 5, checkpoint: {keep: 2}}\n"
+                                 "eval: {max_tokens: 8, every_tokens: 1}\nlog: {every_steps: 2}\n")
+            .empty());
+  CHECK(differences_against_done(before,
+                                 "train: {max_steps: 6, checkpoint: {keep: 1}}\neval: {max_tokens: 9}\n") ==
+        std::vector<std::string>{"eval.max_tokens: 8 -> 9", "train.max_steps: 5 -> 6"});
 }
 
 TEST_CASE("the newest checkpoints and the best one are kept", "[resume]") {
@@ -225,4 +256,20 @@ TEST_CASE("a run that diverges keeps the checkpoints from before, and no other",
     const CheckpointReader reader(CheckpointFolder(setup.folder / "checkpoints").path_of(step));
     for (const std::string& name : reader.parameter_names()) CHECK(reader.parameter(name).allFinite());
   }
+}
+
+TEST_CASE("the time of a run is that of all its executions", "[resume]") {
+  const SmallExperiment fixture(kCheckpoints);
+  int asked = 0;
+  RunSetup first = setup_in(fixture, "run");
+  // A slow step: what comes later must not be less.
+  first.hooks.stop_requested = [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    return ++asked == 5;
+  };
+  REQUIRE(run_one(fixture.run("dense"), first).status == RunStatus::interrupted);
+  const double before = recover_run(first.folder).resources.wall_seconds;
+  CHECK(before >= 1.0);
+  REQUIRE(run_one(fixture.run("dense"), setup_in(fixture, "run", true)).status == RunStatus::done);
+  CHECK(recover_run(first.folder).resources.wall_seconds > before);
 }

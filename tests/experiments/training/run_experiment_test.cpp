@@ -1,10 +1,16 @@
 #include "experiments/training/run_experiment.hpp"
 
+#include "core/error.hpp"
+#include "core/file.hpp"
+#include "core/parallel.hpp"
 #include "experiments/results/results_file.hpp"
+#include "experiments/results/run_store.hpp"
+#include "experiments/training/load_execution.hpp"
 #include "tests/experiments/training/small_experiment.hpp"
 #include "tests/support/catch.hpp"
 
 #include <atomic>
+#include <cstdlib>
 
 using namespace moelab;
 namespace fs = std::filesystem;
@@ -17,6 +23,50 @@ RunOptions options_in(const SmallExperiment& fixture, Index jobs) {
   options.jobs = jobs;
   options.quiet = true;
   return options;
+}
+
+// Stops after the first run, dense-s1, one at a time.
+ExperimentOutcome run_first_only(const SmallExperiment& fixture) {
+  RunOptions options = options_in(fixture, 1);
+  int asked = 0;
+  // Asked before a run and after each of its steps but the last.
+  options.stop_requested = [&] { return ++asked > 12; };
+  ExperimentOutcome outcome = run_experiment(fixture.experiment, options);
+  REQUIRE(outcome.interrupted);
+  REQUIRE(RunStore::open(outcome.folder).runs() == std::vector<std::string>{"dense-s1"});
+  REQUIRE(ResultsFile(outcome.results).run("dense-s1").status == RunStatus::done);
+  return outcome;
+}
+
+Experiment loaded(const fs::path& folder, std::vector<std::string> overrides,
+                  const RunSelection& selection = {}) {
+  LoadOptions options;
+  options.overrides = std::move(overrides);
+  return load_execution(folder, options, selection);
+}
+
+std::string error_of(const fs::path& folder, const std::vector<std::string>& overrides,
+                     const RunSelection& selection = {}) {
+  try {
+    loaded(folder, overrides, selection);
+  } catch (const ConfigError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+ExperimentOutcome go_on(const SmallExperiment& fixture, const fs::path& folder,
+                        const Experiment& experiment) {
+  RunOptions options = options_in(fixture, 2);
+  options.resume = folder;
+  return run_experiment(experiment, options);
+}
+
+std::vector<std::string> runs_in(const fs::path& results) {
+  std::vector<std::string> names;
+  const ResultsFile file(results);
+  for (const RunSummary& run : file.runs()) names.push_back(run.run);
+  return names;
 }
 
 std::vector<double> curve(const ResultsFile& file, const std::string& run, const std::string& metric) {
@@ -103,4 +153,96 @@ TEST_CASE("a run that cannot even begin does not stop the others, and is tried a
   CHECK(second.failed.empty());
   CHECK(ResultsFile(second.results).run("dense-s5").status == RunStatus::done);
   CHECK(ResultsFile(second.results).runs().size() == 2);
+}
+
+TEST_CASE("an execution is not gone on with under another config", "[run_experiment]") {
+  const SmallExperiment fixture({"seeds=[1, 2]", "train.schedule={kind: constant}"});
+  const fs::path folder = run_first_only(fixture).folder;
+  const std::string lr = error_of(folder, {"train.optimizer.lr=0.5"});
+  CHECK_THAT(lr, Contains("dense-s1, which is done") && Contains("train.optimizer.lr: 0.01 -> 0.5"));
+  CHECK(lr.find("moe-s1") == std::string::npos);  // it has not begun
+  CHECK_THAT(error_of(folder, {"train.optimizer.lr=0.5"}, {.variants = {}, .seeds = {2}, .points = {}}),
+             Contains("dense-s1"));
+  CHECK_THAT(error_of(folder, {"train.max_steps=20"}), Contains("train.max_steps: 12 -> 20"));
+  CHECK_THAT(error_of(folder, {"eval.max_tokens=64"}), Contains("eval.max_tokens: 512 -> 64"));
+  CHECK(RunStore::open(folder).record().overrides.size() == 2);
+
+  // What is free is accepted, and remembered.
+  const Experiment experiment = loaded(folder, {"log.every_steps=6", "train.checkpoint={every_tokens: 512}"});
+  CHECK(go_on(fixture, folder, experiment).failed.empty());
+  CHECK(RunStore::open(folder).record().overrides ==
+        std::vector<std::string>{"seeds=[1, 2]", "train.schedule={kind: constant}", "log.every_steps=6",
+                                 "train.checkpoint={every_tokens: 512}"});
+  CHECK_THAT(read_file(folder / "dense-s2" / "resolved.yaml"), Contains("every_steps: 6"));
+  CHECK(error_of(folder, {}) == "");
+  // An override of a variant that has not begun yet is no other config of one that has.
+  const fs::path second = run_first_only(fixture).folder;
+  CHECK(error_of(second, {"variants.moe.train.optimizer.lr=0.5"}) == "");
+}
+
+TEST_CASE("a selection of an execution leaves the other runs in the results", "[run_experiment]") {
+  const SmallExperiment fixture({"seeds=[1, 2]", "compare={baseline: moe}"});
+  const fs::path folder = run_first_only(fixture).folder;
+  const RunSelection second_seed{.variants = {}, .seeds = {2}, .points = {}};
+  const ExperimentOutcome outcome = go_on(fixture, folder, loaded(folder, {}, second_seed));
+  CHECK(outcome.failed.empty());
+  CHECK(runs_in(outcome.results) == std::vector<std::string>{"dense-s1", "dense-s2", "moe-s2"});
+  CHECK(ResultsFile(outcome.results).experiment().baseline == "moe");
+  const RunSelection dense{.variants = {"dense"}, .seeds = {}, .points = {}};
+  CHECK(runs_in(go_on(fixture, folder, loaded(folder, {}, dense)).results).size() == 3);
+  CHECK(ResultsFile(outcome.results).experiment().baseline == "moe");
+  // Without a selection what is left is run, and a damaged snapshot is made anew.
+  fs::resize_file(folder / "dense-s2" / "run.h5", 100);
+  CHECK(runs_in(go_on(fixture, folder, loaded(folder, {})).results) ==
+        std::vector<std::string>{"dense-s1", "dense-s2", "moe-s1", "moe-s2"});
+}
+
+TEST_CASE("an execution of some runs is finished with these, and extended when asked to",
+          "[run_experiment]") {
+  SmallExperiment fixture({"seeds=[1, 2]"});
+  select_runs(fixture.experiment, {.variants = {"dense"}, .seeds = {}, .points = {}});
+  const fs::path folder = run_first_only(fixture).folder;
+  CHECK(loaded(folder, {}).runs.size() == 2);
+  CHECK(loaded(folder, {"log.every_steps=5"}).runs.size() == 2);
+  CHECK(loaded(folder, {"seeds=[1, 2, 3]"}).runs.size() == 4);  // with both variants of the new seed
+  const RunSelection moe{.variants = {"moe"}, .seeds = {}, .points = {}};
+  const ExperimentOutcome outcome = go_on(fixture, folder, loaded(folder, {}, moe));
+  CHECK(runs_in(outcome.results) == std::vector<std::string>{"dense-s1", "moe-s1", "moe-s2"});
+  CHECK(loaded(folder, {}).runs.size() == 4);
+}
+
+TEST_CASE("an execution whose runs are no longer those of its file is refused", "[run_experiment]") {
+  setenv("MOELAB_TEST_SEED", "7", 1);
+  const SmallExperiment fixture({"seeds=[1, '${env:MOELAB_TEST_SEED,2}']"});
+  const fs::path folder = run_first_only(fixture).folder;
+  CHECK(error_of(folder, {}) == "");
+  unsetenv("MOELAB_TEST_SEED");
+  CHECK_THAT(error_of(folder, {}), Contains("no longer gives: dense-s7, moe-s7"));
+  CHECK_THAT(error_of(folder, {"seeds=[1]"}), Contains("no longer gives: dense-s7, moe-s7"));
+}
+
+TEST_CASE("an execution that another process works in is left alone", "[run_experiment]") {
+  const SmallExperiment fixture({"seeds=[1, 2]"});
+  const fs::path folder = run_first_only(fixture).folder;
+  const Experiment experiment = loaded(folder, {"log.every_steps=6"});
+  {
+    RunStore other = RunStore::open(folder);
+    other.lock();
+    CHECK_THROWS_WITH(go_on(fixture, folder, experiment), Contains("another process trains the runs of"));
+  }
+  CHECK(RunStore::open(folder).runs().size() == 1);
+  CHECK(RunStore::open(folder).record().overrides.size() == 1);
+  CHECK(go_on(fixture, folder, experiment).failed.empty());
+  // What was loaded before another process changed it does not count any more.
+  const Experiment late = loaded(folder, {});
+  go_on(fixture, folder, loaded(folder, {"log.sample_tokens=4"}));
+  CHECK_THROWS_WITH(go_on(fixture, folder, late), Contains("meanwhile"));
+}
+
+TEST_CASE("no more runs at a time than threads", "[run_experiment]") {
+  parallel::set_threads(3);
+  CHECK(jobs_at_a_time(0) == 3);
+  CHECK(jobs_at_a_time(2) == 2);
+  CHECK(jobs_at_a_time(8) == 3);
+  parallel::set_threads(0);
 }

@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/training/checkpoint_folder.hpp"
+#include "experiments/training/load_execution.hpp"
 #include "experiments/training/run_experiment.hpp"
 #include "tests/experiments/training/small_experiment.hpp"
 #include "tests/support/catch.hpp"
@@ -94,4 +95,43 @@ TEST_CASE("a start that is not there is an error of the experiment file", "[upcy
              Contains("has no checkpoint"));
   CHECK_THAT(error_of({"model.init={upcycle: '" + (fixture.folder.path() / "test.yaml").string() + "'}"}),
              Contains("model.init: "));
+}
+
+TEST_CASE("an upcycled execution is gone on with from the checkpoint that it began with", "[upcycle]") {
+  const SmallExperiment dense(
+      {"train.max_steps=4", "train.checkpoint={every_tokens: 256, keep: 2}", "seeds=[1]"});
+  const ExperimentOutcome trained = run(dense);
+  REQUIRE(trained.failed.empty());
+  // By way of the link, which soon means another execution.
+  const fs::path source = trained.folder.parent_path() / "latest" / "dense-s1";
+  const SmallExperiment mixture({"model.init={upcycle: '" + source.string() + "'}", "train.max_steps=3",
+                                 "seeds=[1, 2]", "train.checkpoint={every_tokens: 128}"});
+  const std::string resolved = mixture.run("moe").resolved_yaml;
+  CHECK_THAT(resolved, Contains((fs::canonical(trained.folder) / "dense-s1/checkpoints/step_4.h5").string()));
+
+  RunOptions options;
+  options.output_root = mixture.folder.path() / "runs";
+  options.quiet = true;
+  options.jobs = 1;
+  int asked = 0;
+  // Within the second run, dense-s2.
+  options.stop_requested = [&] { return ++asked > 4; };
+  options.resume = run_experiment(mixture.experiment, options).folder;
+  options.stop_requested = [] { return false; };
+  REQUIRE(fs::exists(options.resume / "dense-s2"));
+  REQUIRE_FALSE(fs::exists(options.resume / "moe-s1"));
+
+  // The source has a newer checkpoint: the runs that have not begun start like the others.
+  const fs::path checkpoints = trained.folder / "dense-s1" / "checkpoints";
+  fs::copy_file(checkpoints / "step_4.h5", checkpoints / "step_5.h5");
+  const Experiment again = load_execution(options.resume, {});
+  for (const Run& r : again.runs) CHECK_THAT(r.resolved_yaml, Contains("step_4.h5"));
+
+  // The source is gone: what has a checkpoint of its own goes on, the rest says what it lacks.
+  fs::remove_all(trained.folder);
+  const ExperimentOutcome finished = run_experiment(load_execution(options.resume, {}), options);
+  REQUIRE(finished.failed.size() == 2);
+  CHECK(finished.failed[0].name == "moe-s1");
+  CHECK_THAT(finished.failed[0].reason, Contains("step_4.h5"));
+  CHECK(ResultsFile(finished.results).run("dense-s2").status == RunStatus::done);
 }
