@@ -7,21 +7,35 @@
 
 namespace moelab {
 
+std::int64_t product_of(std::initializer_list<std::int64_t> factors) {
+  std::int64_t product = 1;
+  for (const std::int64_t factor : factors) {
+    require(!__builtin_mul_overflow(product, factor, &product),
+            "[accounting] a count does not fit into 64 bits");
+  }
+  return product;
+}
+
+std::int64_t sum_of(std::initializer_list<std::int64_t> terms) {
+  std::int64_t sum = 0;
+  for (const std::int64_t term : terms) {
+    require(!__builtin_add_overflow(sum, term, &sum), "[accounting] a count does not fit into 64 bits");
+  }
+  return sum;
+}
+
 void ExactSum::add(std::int64_t size, Share share) {
   auto part =
       std::find_if(parts_.begin(), parts_.end(), [&](const Part& p) { return p.total == share.total; });
   if (part == parts_.end()) part = parts_.insert(part, {share.total, 0});
-  std::int64_t term = 0;
-  const bool overflow = __builtin_mul_overflow(size, share.chosen, &term) ||
-                        __builtin_add_overflow(part->sum, term, &part->sum);
-  require(!overflow, "[accounting] a count does not fit into 64 bits");
+  part->sum = sum_of({part->sum, product_of({size, share.chosen})});
 }
 
 std::int64_t ExactSum::value() const {
   std::int64_t whole = 0;
   double rest = 0;
   for (const Part& p : parts_) {
-    whole += p.sum / p.total;
+    whole = sum_of({whole, p.sum / p.total});
     rest += static_cast<double>(p.sum % p.total) / static_cast<double>(p.total);
   }
   return whole + std::llround(rest);
@@ -40,23 +54,25 @@ Tally::Row& Tally::row(std::string_view group) {
 void Tally::parameters(std::string_view group, std::int64_t size, Index copies, Share active,
                        TableRole role) {
   Row& r = row(group);
-  r.params_total += size * copies;
-  r.params_active.add(size * copies, active);
-  if (role == TableRole::input_table) input_table_ += size * copies;
-  if (role == TableRole::position_table) position_table_ += size * copies;
-  if (role == TableRole::head) head_ += size * copies;
+  const std::int64_t all = product_of({size, copies});
+  r.params_total = sum_of({r.params_total, all});
+  r.params_active.add(all, active);
+  if (role == TableRole::input_table) input_table_ = sum_of({input_table_, all});
+  if (role == TableRole::position_table) position_table_ = sum_of({position_table_, all});
+  if (role == TableRole::head) head_ = sum_of({head_, all});
 }
 
 void Tally::product(std::string_view group, Index out, Index in, Index copies, Share rows) {
   Row& r = row(group);
-  r.multiply_adds.add(out * in * copies, rows);
-  r.multiply_adds_if_all_active += out * in * copies;
+  const std::int64_t all = product_of({out, in, copies});
+  r.multiply_adds.add(all, rows);
+  r.multiply_adds_if_all_active = sum_of({r.multiply_adds_if_all_active, all});
 }
 
 void Tally::attention(Index score_width, Index value_width, bool causal, Index layers) {
-  const std::int64_t full = 2 * (score_width + value_width) * context_ * layers;
-  attention_full_ += full;
-  attention_causal_ += causal ? full / 2 : full;
+  const std::int64_t full = product_of({2, sum_of({score_width, value_width}), context_, layers});
+  attention_full_ = sum_of({attention_full_, full});
+  attention_causal_ = sum_of({attention_causal_, causal ? full / 2 : full});
 }
 
 Accounting Tally::finish() const {
@@ -64,16 +80,16 @@ Accounting Tally::finish() const {
   a.context = context_;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const Row& r = rows_[i];
-    const std::int64_t flops = 2 * r.multiply_adds.value();
-    const std::int64_t flops_if_all = 2 * r.multiply_adds_if_all_active;
+    const std::int64_t flops = product_of({2, r.multiply_adds.value()});
+    const std::int64_t flops_if_all = product_of({2, r.multiply_adds_if_all_active});
     const std::string_view group = kModuleGroups[i];
-    a.total += r.params_total;
+    a.total = sum_of({a.total, r.params_total});
     a.active_all += r.params_active.value();
-    a.flops_forward_per_token += flops;
+    a.flops_forward_per_token = sum_of({a.flops_forward_per_token, flops});
     if (group == "experts") a.experts_routed_total = r.params_total;
     if (group == "experts" || group == "shared_experts" || group == "dense_ffn") {
       a.ffn_flops += flops;
-      a.ffn_flops_if_all_active += flops_if_all;
+      a.ffn_flops_if_all_active = sum_of({a.ffn_flops_if_all_active, flops_if_all});
     }
     if (r.params_total == 0 && flops_if_all == 0) continue;
     a.modules.push_back({std::string(group), r.params_total, r.params_active.value(), flops, flops_if_all});
@@ -85,6 +101,10 @@ Accounting Tally::finish() const {
     a.attention_flops_causal = attention_causal_;
   }
   a.kv_cache_scalars_per_token = kv_cache_scalars_;
+  // The figures that are made of these must fit, too: bytes of a training, and three times the FLOPs.
+  product_of({16, a.total});
+  product_of({3, sum_of({a.flops_forward_per_token, attention_full_})});
+  product_of({2, kv_cache_scalars_});
   a.notes = notes_;
   return a;
 }

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -73,6 +74,10 @@ struct Accounting {
 // What a parameter is to the conventions of active parameters.
 enum class TableRole { none, input_table, position_table, head };
 
+// The product and the sum of counts. Error where they do not fit into 64 bits.
+std::int64_t product_of(std::initializer_list<std::int64_t> factors);
+std::int64_t sum_of(std::initializer_list<std::int64_t> terms);
+
 // A sum of size * chosen / total terms that loses no digit.
 class ExactSum {
  public:
@@ -101,7 +106,9 @@ class Tally {
   void product(std::string_view group, Index out, Index in, Index copies = 1, Share rows = {});
   // Scores of heads that are `score_width` wide together and values that are `value_width` wide, per token.
   void attention(Index score_width, Index value_width, bool causal, Index layers = 1);
-  void kv_cache(std::int64_t scalars_per_token) { kv_cache_scalars_ += scalars_per_token; }
+  void kv_cache(std::int64_t scalars_per_token) {
+    kv_cache_scalars_ = sum_of({kv_cache_scalars_, scalars_per_token});
+  }
   // The model has no cost per token that one context defines.
   void attention_undefined() { attention_defined_ = false; }
   // The table of the input embedding is also the head's weight.

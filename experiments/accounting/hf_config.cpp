@@ -110,6 +110,9 @@ const std::set<std::string, std::less<>>& neutral_everywhere() {
 
 }  // namespace
 
+// Far above any real size, and small enough that the product of two still fits into 64 bits.
+constexpr std::int64_t kLargest = 1'000'000'000;
+
 struct HfConfig::Json {
   nlohmann::json values;
   std::set<std::string, std::less<>> used;
@@ -166,8 +169,6 @@ bool HfConfig::is_null(const char* key) const {
 std::optional<Index> HfConfig::integer(const char* key) {
   const nlohmann::json* value = json_->find(key);
   if (value == nullptr) return std::nullopt;
-  // Far above any real size, and small enough that products of a few of them are checked for overflow.
-  constexpr std::int64_t kLargest = 1'000'000'000;
   if (!value->is_number_integer() || *value < 0 || *value > kLargest) {
     error(fmt::format("{} = {}: an integer from 0 to {} is wanted", key, value->dump(), kLargest));
   }
@@ -212,9 +213,9 @@ std::string HfConfig::text(const char* key, std::string otherwise) {
 std::vector<Index> HfConfig::integers(const char* key) {
   const nlohmann::json* value = json_->find(key);
   if (value == nullptr) return {};
-  const auto good = [](const nlohmann::json& v) { return v.is_number_integer() && v >= 0; };
+  const auto good = [](const nlohmann::json& v) { return v.is_number_integer() && v >= 0 && v <= kLargest; };
   if (!value->is_array() || !std::all_of(value->begin(), value->end(), good)) {
-    error(fmt::format("{} = {}: a list of integers is wanted", key, value->dump()));
+    error(fmt::format("{} = {}: a list of integers from 0 to {} is wanted", key, value->dump(), kLargest));
   }
   return value->get<std::vector<Index>>();
 }

@@ -8,7 +8,7 @@ namespace moelab {
 
 void add_linear(Tally& tally, std::string_view group, Index out, Index in, bool bias, Index copies,
                 Share active) {
-  tally.parameters(group, out * in + (bias ? out : 0), copies, active);
+  tally.parameters(group, sum_of({product_of({out, in}), bias ? out : 0}), copies, active);
   tally.product(group, out, in, copies, active);
 }
 
@@ -29,11 +29,11 @@ void add_gated_ffn(Tally& tally, std::string_view group, Index d_model, Index d_
 }
 
 void add_embedding_and_head(Tally& tally, Index vocab, Index d_model, bool tied, bool head_bias) {
-  tally.parameters("embedding", vocab * d_model, 1, {}, TableRole::input_table);
+  tally.parameters("embedding", product_of({vocab, d_model}), 1, {}, TableRole::input_table);
   if (tied) {
     tally.tied();
   } else {
-    tally.parameters("head", vocab * d_model, 1, {}, TableRole::head);
+    tally.parameters("head", product_of({vocab, d_model}), 1, {}, TableRole::head);
   }
   if (head_bias) tally.parameters("head", vocab);
   tally.product("head", vocab, d_model);
@@ -52,7 +52,7 @@ void add_attention(Tally& tally, const AttentionShape& s) {
     add_norms(tally, kv_width, s.layers);
   }
   tally.attention(q_width, q_width, s.causal, s.layers);
-  if (s.causal) tally.kv_cache(2 * kv_width * s.layers);
+  if (s.causal) tally.kv_cache(product_of({2, kv_width, s.layers}));
 }
 
 void add_mixture(Tally& tally, const MixtureShape& s) {

@@ -19,7 +19,7 @@ void add_count(CLI::App& app, Context& /*context*/) {
           "shown relative to the first")
       ->required();
   command->add_option("--context", options->context, "Positions that attention looks at")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(Index{1}, Index{1'000'000'000}));
   command->add_flag("--json", options->json, "Figures as JSON");
   command->callback([options] { fmt::print("{}", count_files(*options)); });
 }

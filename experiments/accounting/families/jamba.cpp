@@ -16,13 +16,14 @@ void add_mamba(HfConfig& c, Tally& tally, Index layers, Index d_model) {
   const bool conv_bias = c.flag("mamba_conv_bias", true);
   const bool proj_bias = c.flag("mamba_proj_bias", false);
   if (layers == 0) return;
-  add_linear(tally, "mamba", 2 * inner, d_model, proj_bias, layers);            // in_proj
-  add_linear(tally, "mamba", dt_rank + 2 * d_state, inner, false, layers);      // x_proj
-  add_linear(tally, "mamba", inner, dt_rank, true, layers);                     // dt_proj
-  add_linear(tally, "mamba", d_model, inner, proj_bias, layers);                // out_proj
-  tally.parameters("mamba", inner * d_conv + (conv_bias ? inner : 0), layers);  // convolution
-  tally.parameters("mamba", inner * d_state + inner, layers);                   // A_log and D
-  add_norms(tally, dt_rank + 2 * d_state, layers);                              // of dt, B and C
+  add_linear(tally, "mamba", 2 * inner, d_model, proj_bias, layers);        // in_proj
+  add_linear(tally, "mamba", dt_rank + 2 * d_state, inner, false, layers);  // x_proj
+  add_linear(tally, "mamba", inner, dt_rank, true, layers);                 // dt_proj
+  add_linear(tally, "mamba", d_model, inner, proj_bias, layers);            // out_proj
+  tally.parameters("mamba", sum_of({product_of({inner, d_conv}), conv_bias ? inner : 0}),
+                   layers);                                                          // convolution
+  tally.parameters("mamba", sum_of({product_of({inner, d_state}), inner}), layers);  // A_log and D
+  add_norms(tally, dt_rank + 2 * d_state, layers);                                   // of dt, B and C
   tally.note("the state of Mamba layers does not grow with the context and is not in the KV cache");
 }
 

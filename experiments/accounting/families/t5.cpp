@@ -39,7 +39,7 @@ void add_stacks(HfConfig& c, Tally& tally, const Stacks& s) {
   tally.parameters("attention", s.buckets * s.heads, 2);
   add_norms(tally, s.d_model, 2 * s.encoder_layers + 3 * s.decoder_layers + 2);
   add_embedding_and_head(tally, c.integer("vocab_size", 32128), s.d_model, s.tied);
-  tally.kv_cache(2 * s.inner * s.decoder_layers);
+  tally.kv_cache(product_of({2, s.inner, s.decoder_layers}));
   tally.attention_undefined();
   tally.note(
       "an encoder-decoder model: a token is one source and one target token; attention FLOPs depend on both "

@@ -213,3 +213,18 @@ TEST_CASE("fields that change no count are accepted") {
           .total == total);
   CHECK(count(R"({"model_type":"mixtral","num_key_value_heads":null})").total > total);
 }
+
+TEST_CASE("Counts that do not fit into 64 bits are told, not wrapped around", "[accounting]") {
+  const auto llama = [](const std::string& hidden, const std::string& layers) {
+    return R"({"model_type": "llama", "vocab_size": 32000, "hidden_size": )" + hidden +
+           R"(, "intermediate_size": 1000000000, "num_hidden_layers": )" + layers +
+           R"(, "num_attention_heads": 1, "max_position_embeddings": 8})";
+  };
+  CHECK_THROWS_WITH(count(llama("1000000000", "32")), Contains("does not fit into 64 bits"));
+  CHECK_THROWS_WITH(count(llama("1000000000", "1")), Contains("does not fit into 64 bits"));  // 16 bytes each
+  // A d x d matrix each for queries, keys, values and output, d_ff d three times, and both tables.
+  CHECK(count(llama("10000", "1")).total ==
+        4 * 10'000LL * 10'000 + 3 * 10'000LL * 1'000'000'000 + 2 * 32'000LL * 10'000 + 3 * 10'000);
+  CHECK_THROWS_WITH(count(llama("10000", "1"), 9'000'000'000'000'000'000),
+                    Contains("does not fit into 64 bits"));
+}
