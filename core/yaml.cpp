@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -86,6 +87,8 @@ std::shared_ptr<const Source> make_source(std::string name, std::string_view tex
 }
 
 std::shared_ptr<const Source> read_source(const std::string& path) {
+  if (std::filesystem::is_directory(path))
+    throw ConfigError(fmt::format("{}: is a folder, not a file", path));
   std::ifstream in(path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   if (!in) throw ConfigError(fmt::format("{}: cannot be read", path));

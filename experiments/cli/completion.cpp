@@ -1,11 +1,13 @@
 #include "experiments/cli/command.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace moelab::cli {
 
@@ -20,6 +22,7 @@ struct Subcommand {
   std::string name;
   std::string help;
   std::vector<Flag> flags;
+  std::vector<std::string> below;  // names of its own subcommands
 };
 
 // What the parser itself knows, so that completion cannot fall behind.
@@ -27,12 +30,20 @@ std::vector<Subcommand> subcommands_of(CLI::App& app) {
   std::vector<Subcommand> out;
   const auto flags_of = [](CLI::App* command, std::vector<Flag>& flags) {
     for (const CLI::Option* option : command->get_options()) {
-      for (const std::string& name : option->get_lnames()) flags.push_back({name, option->get_description()});
+      for (const std::string& name : option->get_lnames()) {
+        const bool is_new =
+            std::none_of(flags.begin(), flags.end(), [&](const Flag& f) { return f.name == name; });
+        if (is_new) flags.push_back({name, option->get_description()});
+      }
     }
   };
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
-    Subcommand subcommand{command->get_name(), command->get_description(), {}};
+    Subcommand subcommand{command->get_name(), command->get_description(), {}, {}};
     flags_of(command, subcommand.flags);
+    for (CLI::App* below : command->get_subcommands([](CLI::App*) { return true; })) {
+      subcommand.below.push_back(below->get_name());
+      flags_of(below, subcommand.flags);
+    }
     for (const CLI::Option* option : app.get_options()) {
       for (const std::string& name : option->get_lnames()) {
         if (name != "help") subcommand.flags.push_back({name, option->get_description()});
@@ -63,10 +74,11 @@ std::string bash(const std::vector<Subcommand>& commands) {
     names += (names.empty() ? "" : " ") + command.name;
     std::string flags;
     for (const Flag& flag : command.flags) flags += (flags.empty() ? "--" : " --") + flag.name;
-    cases += fmt::format("    {}) words='{}' ;;\n", command.name, flags);
+    cases +=
+        fmt::format("    {}) words='{}' below='{}' ;;\n", command.name, flags, fmt::join(command.below, " "));
   }
   return "_moelab() {\n"
-         "  local current=${COMP_WORDS[COMP_CWORD]} command='' words='' word\n"
+         "  local current=${COMP_WORDS[COMP_CWORD]} command='' words='' below='' word\n"
          "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
          "    if [[ $word != -* ]]; then command=$word; break; fi\n"
          "  done\n"
@@ -77,6 +89,8 @@ std::string bash(const std::vector<Subcommand>& commands) {
          "  COMPREPLY=()\n"
          "  if [[ -z $command || $current == -* ]]; then\n"
          "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+         "  elif [[ -n $below && ${COMP_WORDS[COMP_CWORD-1]} == \"$command\" ]]; then\n"
+         "    mapfile -t COMPREPLY < <(compgen -W \"$below\" -- \"$current\")\n"
          "  fi\n"
          "}\n"
          "complete -o default -F _moelab moelab ./moelab\n";
@@ -89,6 +103,9 @@ std::string zsh(const std::vector<Subcommand>& commands) {
     names += fmt::format("    '{}:{}'\n", command.name, plain(command.help));
     cases += fmt::format("    {}) _arguments", command.name);
     for (const Flag& flag : command.flags) cases += fmt::format(" '--{}[{}]'", flag.name, plain(flag.help));
+    if (!command.below.empty()) {
+      cases += fmt::format(" '2:{}:({})'", command.name, fmt::join(command.below, " "));
+    }
     cases += " '*:file:_files' ;;\n";
   }
   return "#compdef moelab\n"
@@ -112,6 +129,10 @@ std::string fish(const std::vector<Subcommand>& commands) {
   for (const Subcommand& command : commands) {
     out += fmt::format("complete -c moelab -n __fish_use_subcommand -f -a {} -d '{}'\n", command.name,
                        plain(command.help));
+    if (!command.below.empty()) {
+      out += fmt::format("complete -c moelab -n '__fish_seen_subcommand_from {}' -f -a '{}'\n", command.name,
+                         fmt::join(command.below, " "));
+    }
     for (const Flag& flag : command.flags) {
       out += fmt::format("complete -c moelab -n '__fish_seen_subcommand_from {}' -l {} -d '{}'\n",
                          command.name, flag.name, plain(flag.help));

@@ -96,7 +96,7 @@ std::string page_of(CLI::App& app) {
   out +=
       ".SH ENVIRONMENT\n.TP\n.B MOELAB_CACHE\nFolder where tokenised text is kept; none: nowhere.\n"
       ".TP\n.B XDG_CACHE_HOME\nWithout MOELAB_CACHE its subfolder moelab is used, else ~/.cache/moelab.\n"
-      ".TP\n.B NO_COLOR\nNo colours, whatever its value.\n";
+      ".TP\n.B NO_COLOR\nSet to anything but nothing: no colours.\n";
   out +=
       ".SH FILES\n.TP\n.I runs/NAME/TIME/results.h5\nThe results of an experiment, in HDF5.\n"
       ".TP\n.I runs/NAME/TIME/RUN/metrics.jsonl\nThe journal of a run.\n";

@@ -1,6 +1,7 @@
 #include "experiments/cli/command.hpp"
 #include "experiments/config/experiment.hpp"
 #include "experiments/data/missing_data.hpp"
+#include "experiments/results/run_store.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -26,18 +27,39 @@ std::set<std::string> missing_packages(const Experiment& experiment) {
   return packages;
 }
 
+// The folder behind --resume; empty where there is none.
+std::filesystem::path execution_in(const std::vector<std::string>& arguments) {
+  const std::string option = "--resume";
+  for (auto argument = arguments.begin(); argument != arguments.end(); ++argument) {
+    if (argument->starts_with(option + "=")) return argument->substr(option.size() + 1);
+    if (*argument == option && std::next(argument) != arguments.end()) return *std::next(argument);
+  }
+  return {};
+}
+
 void packages(const std::vector<std::string>& arguments) {
-  const auto is_file = [](const std::string& argument) { return std::filesystem::is_regular_file(argument); };
-  const auto file = std::find_if(arguments.begin(), arguments.end(), is_file);
-  if (file == arguments.end()) return;
   LoadOptions load;
+  std::filesystem::path file;
+  if (const std::filesystem::path folder = execution_in(arguments); !folder.empty()) {
+    const RunStore store = RunStore::open(folder);
+    file = store.folder() / "experiment.yaml";
+    load.folder = store.source_folder();
+    load.overrides = store.record().overrides;
+  } else {
+    const auto is_file = [](const std::string& argument) {
+      return std::filesystem::is_regular_file(argument);
+    };
+    const auto found = std::find_if(arguments.begin(), arguments.end(), is_file);
+    if (found == arguments.end()) return;
+    file = *found;
+  }
   load.look_for_data = false;
   load.solve_twin = [](RunConfig&, const RunConfig&, const std::string&) { return std::string(); };
   for (const std::string& argument : arguments) {
     if (!argument.starts_with('-') && argument.find('=') != std::string::npos)
       load.overrides.push_back(argument);
   }
-  for (const std::string& package : missing_packages(load_experiment(*file, load)))
+  for (const std::string& package : missing_packages(load_experiment(file, load)))
     fmt::print("{}\n", package);
 }
 
@@ -48,9 +70,11 @@ void add_packages(CLI::App& app, Context& /*context*/) {
       "packages",
       "List the Debian packages of text that an experiment needs and that is not on this machine");
   command->footer(
-      "Takes the arguments of `run` and `check`: the first that is a file is the experiment, KEY=VALUE "
-      "overrides\n"
-      "it, and the rest is left alone. The launcher asks this before it runs an experiment.");
+      "Takes the arguments of `run` and `check`: the first that is a file is the experiment, or the "
+      "execution that "
+      "--resume\n"
+      "names has it; KEY=VALUE overrides it, and the rest is left alone. The launcher asks this before it "
+      "runs an experiment.");
   command->fallthrough(false);
   command->allow_extras();
   command->set_help_flag();  // `run --help` asks for no package

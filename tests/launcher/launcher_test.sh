@@ -102,6 +102,12 @@ moelab version
 check "a newer source is built" contains "$(calls)" "cmake --build"
 check "a newer source is not configured again" lacks "$(calls)" "cmake --preset"
 : >"$CALLS"
+sleep 0.01 && touch "$project/CMakePresets.json"
+moelab version
+check "new presets are configured" contains "$(calls)" "cmake --preset release"
+: >"$CALLS"
+moelab version
+check "and once only" lacks "$(calls)" "cmake"
 echo another machine >"$project/build/release/built.program"
 moelab version
 check "another machine builds anew" contains "$(calls)" "--clean-first"
@@ -153,6 +159,10 @@ check "installs the text of an experiment" contains "$(calls)" "apt-get install 
 : >"$CALLS"
 TEXT=$work/text moelab run my.yaml
 check "text that is there is not installed" lacks "$(calls)" "apt-get"
+: >"$CALLS"
+TEXT=$work/text moelab -q run my.yaml seed=3
+check "options may stand before the command" contains "$(calls)" "program packages -q my.yaml seed=3"
+check "and arrive as they are" contains "$(calls)" "program -q run my.yaml seed=3"
 
 start
 moelab test -L unit

@@ -170,3 +170,57 @@ TEST_CASE("Completion knows every command, and bash takes it") {
   CHECK(has(moelab_in(folder, "completion zsh").out, "'check:"));
   CHECK(has(moelab_in(folder, "completion fish").out, "-a check"));
 }
+
+TEST_CASE("A folder is no experiment file") {
+  const TemporaryFolder folder;
+  folder.write("configs/e.yaml", kGood);
+  for (const char* command : {"check", "run", "count"}) {
+    const Answer answer = moelab_in(folder, std::string(command) + " configs");
+    INFO(command << ": " << answer.err);
+    CHECK(answer.code == 2);
+    CHECK(has(answer.err, "configs: "));
+  }
+  CHECK(has(moelab_in(folder, "check configs").err, "configs: is a folder, not a file"));
+}
+
+TEST_CASE("A context that no number holds is refused") {
+  const TemporaryFolder folder;
+  folder.write("e.yaml", kGood);
+  CHECK(moelab_in(folder, "count e.yaml --context 1000000000").code == 0);
+  for (const char* context : {"0", "9000000000000000000", "99999999999999999999"}) {
+    INFO(context);
+    CHECK(moelab_in(folder, std::string("count e.yaml --context ") + context).code == 2);
+  }
+}
+
+TEST_CASE("Bash completes the commands below a command and their options") {
+  const TemporaryFolder folder;
+  folder.write(
+      "complete",
+      "eval \"$('" MOELAB_BINARY
+      "' completion bash)\"\n"
+      "complete_line() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _moelab; echo \"${COMPREPLY[*]}\"; }\n"
+      "complete_line moelab bench ''\n"
+      "complete_line moelab bench s\n"
+      "complete_line moelab bench layer --sh\n"
+      "complete_line moelab run ''\n");
+  const std::string command = "cd '" + folder.path().string() + "' && bash complete > out";
+  REQUIRE(std::system(command.c_str()) == 0);
+  CHECK(content(folder.path() / "out") == "layer train scaling\nscaling\n--shape\n\n");
+}
+
+TEST_CASE("Packages are those of the execution that is gone on with") {
+  const TemporaryFolder folder;
+  folder.write("e.yaml",
+               "version: 1\n"
+               "data: {seq_len: 8, domains: [{name: a, path: a.txt, package: some-text}]}\n"
+               "model: {d_model: 16, num_heads: 2, num_layers: 1, ffn: {activation: relu, d_ff: 8}}\n"
+               "train: {max_steps: 1, batch_tokens: 8, optimizer: {lr: 1e-3}}\n");
+  const std::string text = folder.write("a.txt", std::string(2000, 'x'));
+  REQUIRE(moelab_in(folder, "run e.yaml -o out").code == 0);
+  CHECK(moelab_in(folder, "packages --resume out/e/latest").out == "");
+  std::filesystem::remove(text);
+  CHECK(moelab_in(folder, "packages --resume out/e/latest").out == "some-text\n");
+  CHECK(moelab_in(folder, "packages -q --resume=out/e/latest log.every_steps=2").out == "some-text\n");
+  CHECK(moelab_in(folder, "packages -q e.yaml").out == "some-text\n");
+}
