@@ -7,6 +7,8 @@
 #include "experiments/data/missing_data.hpp"
 #include "experiments/data/text_files.hpp"
 
+#include <set>
+
 namespace moelab {
 namespace {
 
@@ -55,10 +57,13 @@ class TextFile {
 
 DomainFiles list_files(const TextDomain& domain) {
   DomainFiles listed{domain, {}};
+  std::set<std::string> seen;  // a file may be named by several of the paths
   for (const std::string& path : domain.path) {
     const std::vector<std::string> files = find_files(path);
     if (files.empty()) throw Error(MissingData{domain.name, path, domain.package}.message());
-    listed.files.insert(listed.files.end(), files.begin(), files.end());
+    for (const std::string& file : files) {
+      if (seen.insert(file).second) listed.files.push_back(file);
+    }
   }
   return listed;
 }

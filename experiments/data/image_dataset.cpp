@@ -7,7 +7,17 @@
 #include <cmath>
 #include <limits>
 
+#include <zlib.h>
+
 namespace moelab {
+
+namespace {
+
+std::uint32_t crc_of(const std::vector<std::uint8_t>& bytes) {
+  return static_cast<std::uint32_t>(crc32_z(0, bytes.data(), bytes.size()));
+}
+
+}  // namespace
 
 std::vector<std::string> image_files(const ImageDataConfig& config) {
   std::vector<std::string> files;
@@ -22,6 +32,7 @@ ImageDataset::ImageDataset(const ImageDataConfig& config) : config_(config), nam
   const std::vector<std::string> files = image_files(config);
   train_ = read(files[0], files[1]);
   eval_ = read(files[2], files[3]);
+  about_ = fmt::format("{{\n  \"train\": {},\n  \"eval\": {}\n}}\n", train_.about(), eval_.about());
   measure_pixels();
   order_ = std::make_unique<const TrainingOrder>(
       std::vector<double>{1.0}, std::vector<std::int64_t>{static_cast<std::int64_t>(train_.labels.size())});
@@ -44,6 +55,15 @@ ImageDataset::Images ImageDataset::read(const std::string& images, const std::st
             i, classes.values[i], config_.num_classes);
   }
   return {std::move(pixels.values), std::move(classes.values)};
+}
+
+std::string ImageDataset::Images::about() const {
+  return fmt::format(R"({{"images": {}, "pixels_crc32": {}, "labels_crc32": {}}})", labels.size(),
+                     crc_of(pixels), crc_of(labels));
+}
+
+std::vector<std::pair<std::string, std::string>> ImageDataset::files() const {
+  return {{"data.json", about_}};
 }
 
 void ImageDataset::measure_pixels() {

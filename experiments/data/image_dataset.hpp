@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace moelab {
@@ -26,11 +27,13 @@ class ImageDataset final : public Dataset {
   std::int64_t num_eval_sequences() const override { return static_cast<std::int64_t>(eval_order_.size()); }
   Batch eval_batch(std::int64_t first_sequence, Index count) const override;
   std::vector<DomainStatistics> statistics() const override;
+  std::vector<std::pair<std::string, std::string>> files() const override;
 
  private:
   struct Images {
     std::vector<std::uint8_t> pixels;
     std::vector<std::uint8_t> labels;
+    std::string about() const;  // JSON: how many, and checksums
   };
   Images read(const std::string& images, const std::string& labels) const;
   void measure_pixels();
@@ -41,6 +44,7 @@ class ImageDataset final : public Dataset {
   ImageDataConfig config_;
   std::vector<std::string> names_;
   Images train_, eval_;
+  std::string about_;                // data.json
   double mean_ = 0, deviation_ = 1;  // of the training pixels
   std::unique_ptr<const TrainingOrder> order_;
   std::vector<std::int64_t> eval_order_;  // held-out images, the classes in turn

@@ -184,3 +184,24 @@ TEST_CASE("missing images are told with the package that brings them", "[images]
   resolve_data(config, folder.path().parent_path());
   CHECK(config.images.path == folder.path().string());
 }
+
+TEST_CASE("Images are told apart by the file that is kept with results", "[images]") {
+  const Files files;
+  const auto about = [&] {
+    const auto kept = ImageDataset(config_of(files.folder)).files();
+    REQUIRE(kept.size() == 1);
+    CHECK(kept[0].first == "data.json");
+    return kept[0].second;
+  };
+  const std::string before = about();
+  CHECK(about() == before);
+  CHECK_THAT(before, Contains("\"images\": 7") && Contains("\"images\": 5"));
+  // Of the labels 0, 1, 2, 0, 1 as bytes, by Python's zlib.crc32.
+  CHECK_THAT(before, Contains("\"labels_crc32\": 169702528"));
+  // One label, one pixel; the sizes are the same.
+  files.folder.write("train-labels-idx1-ubyte", idx({7}, std::string("\0\1\2\0\1\2\1", 7)));
+  const std::string other_label = about();
+  CHECK(other_label != before);
+  write_images(files.folder, "t10k", 5, 101);
+  CHECK(about() != other_label);
+}

@@ -198,3 +198,17 @@ TEST_CASE("Text that cannot be trained on is refused with the reason") {
   folder.write("many/full", repeated("x", 1000));
   CHECK(error_of(folder.path() / "many") == "no error");
 }
+
+TEST_CASE("A file that several paths of a domain name counts once") {
+  Example example;
+  const std::string folder = (example.folder.path() / "c").string();
+  const auto tokens = [&](std::vector<std::string> paths) {
+    example.config.text.domains[1].path = std::move(paths);
+    const DomainStatistics capitals = make_dataset(example.config)->statistics()[1];
+    return capitals.train_tokens + capitals.eval_tokens;
+  };
+  const std::int64_t once = tokens({folder});
+  CHECK(once >= 240);  // bytes of the two files
+  CHECK(tokens({folder + "/*", folder + "/1"}) == once);
+  CHECK(tokens({folder + "/1", folder, folder + "/../c/2"}) == once);
+}
