@@ -128,6 +128,18 @@ void say_what_is_unusual(const Run& run, Model& model, const std::function<void(
   }
 }
 
+// What a domain has, and what is to be beaten in it: a model that knows how often each byte comes, and no
+// more.
+std::string line_of(const DomainStatistics& domain) {
+  std::string line = fmt::format("domain {}: {} training tokens, {} held out", domain.name,
+                                 domain.train_tokens > 0 ? fmt::format("{}", domain.train_tokens) : "endless",
+                                 domain.eval_tokens);
+  if (std::isfinite(domain.order0_bits_per_byte)) {
+    line += fmt::format(", order-0 entropy {:.3f} bits a byte", domain.order0_bits_per_byte);
+  }
+  return line;
+}
+
 class Stopwatch {
  public:
   double seconds() const {
@@ -201,6 +213,7 @@ RunResult run_one(const Run& run, const RunSetup& setup) {
                                    : Recorder::create(setup.folder, std::move(info));
   if (!recorder.lock_problem().empty()) note(recorder.lock_problem());
   say_what_is_unusual(run, *model, note);
+  for (const DomainStatistics& domain : setup.data.statistics()) log->info("{}", line_of(domain));
   log->info("{} starts at step {} of {}", run.name, first_step, run.config.train.num_steps());
   setup.begun(first_step);
   std::int64_t steps = first_step;

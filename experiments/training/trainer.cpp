@@ -16,6 +16,7 @@ namespace {
 
 // More would train nothing and hide it.
 constexpr int kMaxSkippedInARow = 10;
+constexpr const char* kSkipped = "skipped_in_a_row";  // in a checkpoint
 
 using Clock = std::chrono::steady_clock;
 
@@ -79,7 +80,11 @@ Trainer::Trainer(const Run& run, Model& model, const Dataset& data, Recorder& re
 void Trainer::restore(const CheckpointReader& checkpoint) {
   checkpoint.restore(model_);
   checkpoint.restore(*optimizer_);
-  monitor_.restore(checkpoint.extra());
+  const hdf5::Group extra = checkpoint.extra();
+  monitor_.restore(extra);
+  if (const hdf5::Attribute* skipped = extra.find_attribute(kSkipped)) {
+    skipped_in_a_row_ = static_cast<int>(std::get<std::int64_t>(skipped->value));
+  }
   step_ = checkpoint.training().step;
   train_seconds_ = checkpoint.training().train_seconds;
   if (!recorder_.data().eval.empty()) status_.eval_loss = recorder_.data().eval.back().loss;
@@ -107,8 +112,10 @@ CheckpointFolder Trainer::save_checkpoint_in(const char* name) {
   require_finite_state(model_, *optimizer_, step_);
   CheckpointFolder folder(recorder_.folder() / name);
   std::filesystem::create_directories(recorder_.folder() / name);
+  hdf5::Group extra = monitor_.saved();
+  extra.attribute(kSkipped, std::int64_t{skipped_in_a_row_});
   save_checkpoint(folder.path_of(step_), {step_, train_seconds_, run_.resolved_yaml}, model_, *optimizer_,
-                  monitor_.saved());
+                  extra);
   return folder;
 }
 

@@ -273,3 +273,17 @@ TEST_CASE("the time of a run is that of all its executions", "[resume]") {
   REQUIRE(run_one(fixture.run("dense"), setup_in(fixture, "run", true)).status == RunStatus::done);
   CHECK(recover_run(first.folder).resources.wall_seconds > before);
 }
+
+TEST_CASE("steps that were skipped count on after a resume", "[resume]") {
+  // The second step leaves weights that no loss survives.
+  const SmallExperiment fixture({"train.optimizer.lr=1e30", "train.grad_clip=null", "train.non_finite=skip",
+                                 "train.max_steps=30", "eval={max_tokens: 64}", kCheckpoints.front()});
+  const RunResult whole = run_one(fixture.run("dense"), setup_in(fixture, "whole"));
+  REQUIRE(whole.status == RunStatus::diverged);
+  REQUIRE_THAT(whole.reason, Contains("10 steps before it were skipped"));
+  int asked = 0;
+  RunSetup first = setup_in(fixture, "stopped");
+  first.hooks.stop_requested = [&] { return ++asked == 7; };
+  REQUIRE(run_one(fixture.run("dense"), first).status == RunStatus::interrupted);
+  CHECK(run_one(fixture.run("dense"), setup_in(fixture, "stopped", true)).reason == whole.reason);
+}
