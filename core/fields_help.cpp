@@ -56,7 +56,7 @@ std::string type_text(const Description& d) {
     case Type::any:
       break;
   }
-  return "mapping or list";
+  return "mapping";  // as all that is kept as it is written
 }
 
 std::string default_text(const Description& d) {

@@ -97,6 +97,12 @@ void RunConfig::fields(FieldVisitor& v) {
                                                : model.kind != "ffn";
   v.check(fits, "model.kind",
           fmt::format("a model of kind {} cannot learn from data of kind {}", model.kind, data.kind));
+  const ModelConfig defaults;
+  const bool is_text = data.kind != "images";
+  v.check(is_text || model.mask_fraction == defaults.mask_fraction, "model.mask_fraction",
+          "images are classified: nothing is masked");
+  v.check(is_text || model.tie_embeddings == defaults.tie_embeddings, "model.tie_embeddings",
+          "images are classified: there is no table of embeddings that the head could use");
   v.check(seq_len > 0 && train.batch_tokens % seq_len == 0, "train.batch_tokens",
           fmt::format("{} is not a whole number of sequences of {} tokens", train.batch_tokens, seq_len));
   const Index micro = train.micro_batch_tokens.value_or(train.batch_tokens);

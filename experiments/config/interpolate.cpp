@@ -15,11 +15,20 @@ using yaml::Node;
 
 namespace {
 
+constexpr std::size_t kMaxValues = 100'000;
+constexpr std::size_t kMaxBytes = 10'000'000;  // put together from references inside texts
+constexpr std::size_t kMaxDepth = 64;          // of references that lead to references
+
 class Interpolator {
  public:
   Interpolator(const Node& root, Diagnostics& diagnostics) : root_(root), diagnostics_(diagnostics) {}
 
   void expand(Node& node) {
+    if (is_exceeded_) return;
+    if (++num_values_ > kMaxValues) {
+      exceed(node.mark, fmt::format("more than {} values once references are expanded", kMaxValues));
+      return;
+    }
     for (Node& item : node.items) expand(item);
     for (Node::Entry& entry : node.entries) expand(entry.value);
     if (node.is_scalar() && node.text.find("${") != std::string::npos) expand_scalar(node);
@@ -52,6 +61,11 @@ class Interpolator {
         return;
       }
       out += value.text;
+      num_bytes_ += value.text.size();
+      if (num_bytes_ > kMaxBytes) {
+        exceed(node.mark, fmt::format("more than {} bytes once references are expanded", kMaxBytes));
+        return;
+      }
       at = close + 1;
     }
     node.text = out;
@@ -69,10 +83,16 @@ class Interpolator {
     if (std::find(open_.begin(), open_.end(), name) != open_.end()) {
       return failure(mark, fmt::format("`${{{}}}` leads back to itself", name));
     }
+    if (open_.size() >= kMaxDepth) {
+      exceed(mark, fmt::format("`${{{}}}`: more than {} references lead to one another", name, kMaxDepth));
+      failed_ = true;
+      return {};
+    }
     open_.push_back(name);
     Node value = *found;
     expand(value);
     open_.pop_back();
+    failed_ = is_exceeded_;
     return value;
   }
 
@@ -92,6 +112,12 @@ class Interpolator {
     return node;
   }
 
+  // One error; nothing more is expanded.
+  void exceed(const Mark& mark, std::string message) {
+    if (!is_exceeded_) diagnostics_.error(mark, std::move(message));
+    is_exceeded_ = true;
+  }
+
   Node failure(const Mark& mark, std::string message, std::string help = {}) {
     failed_ = true;
     diagnostics_.error(mark, std::move(message), std::move(help));
@@ -102,6 +128,9 @@ class Interpolator {
   Diagnostics& diagnostics_;
   std::vector<std::string> open_;  // paths being looked up
   bool failed_ = false;
+  std::size_t num_values_ = 0;
+  std::size_t num_bytes_ = 0;
+  bool is_exceeded_ = false;
 };
 
 }  // namespace
@@ -109,6 +138,10 @@ class Interpolator {
 void interpolate(Node& root, Diagnostics& diagnostics) {
   const Node original = root;
   Interpolator(original, diagnostics).expand(root);
+}
+
+void interpolate(Node& part, const Node& root, Diagnostics& diagnostics) {
+  Interpolator(root, diagnostics).expand(part);
 }
 
 }  // namespace moelab

@@ -1,4 +1,3 @@
-#include "core/checkpoint.hpp"
 #include "core/error.hpp"
 #include "core/fields_reader.hpp"
 #include "core/fields_writer.hpp"
@@ -7,15 +6,12 @@
 #include "experiments/config/experiment_file.hpp"
 #include "experiments/config/interpolate.hpp"
 #include "experiments/config/patch.hpp"
-#include "experiments/data/corpus.hpp"
-#include "experiments/data/missing_data.hpp"
-#include "experiments/data/tokenizer.hpp"
-#include "experiments/models/upcycle.hpp"
-#include "experiments/training/checkpoint_folder.hpp"
+#include "experiments/config/run_files.hpp"
+#include "experiments/results/run_store.hpp"
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <set>
 
 namespace moelab {
 
@@ -50,22 +46,6 @@ Node resolve_tree(const Node& tree) {
   return write_fields(config);
 }
 
-// Where a path of a domain stands in the file; the closest thing where it stands elsewhere.
-Mark mark_of_domain(const Node& tree, const std::string& name) {
-  const Node* data = tree.find("data");
-  if (data == nullptr) return tree.mark;
-  if (const Node* domains = data->find("domains")) {
-    for (const Node& domain : domains->items) {
-      const Node* its_name = domain.find("name");
-      if (its_name == nullptr || its_name->text != name) continue;
-      const Node* path = domain.find("path");
-      return path == nullptr ? domain.mark : path->mark;
-    }
-  }
-  const Node* corpus = data->find("corpus");
-  return corpus == nullptr ? data->mark : corpus->mark;
-}
-
 // 1500000 -> 1.5M, for names: exact, with the largest unit that leaves at most three decimals.
 std::string short_tokens(Index tokens) {
   constexpr std::array<std::pair<const char*, Index>, 3> kUnits = {
@@ -92,12 +72,14 @@ std::vector<std::string> recorded_metrics(const RunConfig& config) {
 
 class Loader {
  public:
-  Loader(const std::filesystem::path& file, const LoadOptions& options) : options_(options) {
+  Loader(const std::filesystem::path& file, const LoadOptions& options)
+      : options_(options),
+        files_(options,
+               options.folder.empty() ? std::filesystem::absolute(file).parent_path() : options.folder) {
     source_ = yaml::read_source(file.string());
     experiment_.file = file;
     experiment_.source = source_->text;
     experiment_.overrides = options.overrides;
-    experiment_.initial_weights = options.initial_weights;
   }
 
   Experiment load() {
@@ -114,12 +96,19 @@ class Loader {
     if (diagnostics_.num_errors() == 0) check_metric();
     diagnostics_.throw_if_errors();
     for (const Run& run : experiment_.runs) experiment_.run_names.push_back(run.name);
+    experiment_.initial_weights = files_.initial_weights();
     experiment_.warnings = diagnostics_.warnings();
     return std::move(experiment_);
   }
 
  private:
   void apply_overrides() {
+    // Written out, so that an override finds what a dotted key sets.
+    if (Node* variants = root_.find("variants"); variants != nullptr && !options_.overrides.empty()) {
+      for (Node::Entry& variant : variants->entries) {
+        variant.value = expand_dotted_keys(variant.value, diagnostics_);
+      }
+    }
     int number = 0;
     for (const std::string& text : options_.overrides) {
       const Node patch = parse_override(text, ++number, diagnostics_);
@@ -133,12 +122,8 @@ class Loader {
     for (const std::string& block : run_blocks()) {
       if (Node* node = around.find(block)) *node = Node();
     }
-    Node interpolated = root_;
-    Diagnostics untold;
-    interpolate(interpolated, untold);
     for (const char* key : {"version", "name", "description", "seeds", "compare"}) {
-      Node* node = around.find(key);
-      if (node != nullptr) *node = *interpolated.find(key);
+      if (Node* node = around.find(key)) interpolate(*node, root_, diagnostics_);
     }
     read_fields(around, file_, diagnostics_, reader_options());
 
@@ -200,8 +185,10 @@ class Loader {
     Node root = root_;
     for (const Node& patch : variant.patches) apply_patch(root, patch, resolve_tree);
     for (const SweepSetting* setting : point) apply_patch(root, setting->patch, resolve_tree);
-    interpolate(root, told);
-    return run_tree(root);
+    // Other variants and sweep points may refer to what this one does not have.
+    Node tree = run_tree(root);
+    interpolate(tree, root, told);
+    return tree;
   }
 
   RunConfig read_run(const VariantPatch& variant, const std::vector<const SweepSetting*>& point,
@@ -209,70 +196,8 @@ class Loader {
     const Node tree = tree_of(variant, point, told);
     RunConfig config;
     read_fields(tree, config, told, reader_options());
-    if (told.num_errors() == 0) find_data(tree, config, told);
+    if (told.num_errors() == 0) files_.find(tree, config, told);
     return config;
-  }
-
-  void find_data(const Node& tree, RunConfig& config, Diagnostics& told) {
-    const std::filesystem::path folder =
-        options_.folder.empty() ? std::filesystem::absolute(experiment_.file).parent_path() : options_.folder;
-    find_initial_weights(tree, config, folder, told);
-    try {
-      resolve_data(config.data, folder);
-    } catch (const Error& e) {
-      const Node* corpus = find_path(tree, "data.corpus");
-      told.error(corpus == nullptr ? tree.mark : corpus->mark, "data.corpus: the corpus file is in error",
-                 e.what());
-      return;
-    }
-    if (!options_.look_for_data) return;
-    const TokenizerConfig& tokenizer = config.data.text.tokenizer;
-    if (config.data.kind == "text" && !tokenizer.file.empty()) {
-      try {
-        vocab_size_of(tokenizer);
-      } catch (const Error& e) {
-        const Node* file = find_path(tree, "data.tokenizer.file");
-        told.error(file == nullptr ? tree.mark : file->mark, "data.tokenizer.file: it cannot be used",
-                   e.what());
-        return;
-      }
-    }
-    for (const MissingData& missing : missing_of(config.data)) {
-      told.error(mark_of_domain(tree, missing.domain), missing.message());
-    }
-  }
-
-  // Files are listed once for all runs with the same data.
-  const std::vector<MissingData>& missing_of(DataConfig data) {
-    const auto [entry, is_new] = missing_.try_emplace(yaml::emit(write_fields(data)));
-    if (is_new) entry->second = missing_data(data);
-    return entry->second;
-  }
-
-  void find_initial_weights(const Node& tree, RunConfig& config, const std::filesystem::path& folder,
-                            Diagnostics& told) {
-    if (!config.model.init) return;
-    const Node* node = find_path(tree, "model.init");
-    const Mark mark = node == nullptr ? tree.mark : node->mark;
-    std::string& file = config.model.init->upcycle;
-    const std::string written = (folder / file).lexically_normal().string();
-    file = written;
-    if (!options_.look_for_data) return;
-    if (const auto known = options_.initial_weights.find(written); known != options_.initial_weights.end()) {
-      file = known->second;
-      return;
-    }
-    try {
-      // Not by way of `latest`, which will mean another one.
-      const CheckpointReader checkpoint(std::filesystem::canonical(checkpoint_at(file)));
-      file = checkpoint.path().string();
-      experiment_.initial_weights[written] = file;
-      for (const std::string& problem : upcycle_problems(config.model, checkpoint)) {
-        told.error(mark, fmt::format("model.init: the model cannot start from {}: {}", file, problem));
-      }
-    } catch (const Error& e) {
-      told.error(mark, fmt::format("model.init: {}", e.what()));
-    }
   }
 
   void make_runs() {
@@ -336,8 +261,24 @@ class Loader {
         run.seed = seed;
         run.name = stem + run.name;
         if (run.trunk_step > 0) run.trunk = stem + lengths.back().name;
+        check_name(run.name, variant, point);
         experiment_.runs.push_back(std::move(run));
       }
+    }
+  }
+
+  // Runs are folders, so each has a name of its own that fits.
+  void check_name(const std::string& name, const VariantPatch& variant,
+                  const std::vector<const SweepSetting*>& point) {
+    if (!names_.insert(name).second) {
+      const Mark mark = point.empty() ? root_.mark : point.back()->patch.mark;
+      diagnostics_.error(mark, fmt::format("sweep: a point stands twice; both would be the run {}", name));
+    }
+    if (name.size() > kLongestName) {
+      diagnostics_.error(
+          variant.mark.source == nullptr ? root_.mark : variant.mark,
+          fmt::format("the run {} has a name of {} bytes, it may have {}", name, name.size(), kLongestName),
+          "give the variant a shorter name");
     }
   }
 
@@ -387,7 +328,8 @@ class Loader {
   ExperimentFile file_;
   std::vector<VariantPatch> variants_;
   std::vector<SweepBlock> blocks_;
-  std::map<std::string, std::vector<MissingData>> missing_;  // by data block
+  RunFiles files_;
+  std::set<std::string> names_;  // of runs
   Experiment experiment_;
 };
 

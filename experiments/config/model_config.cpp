@@ -106,6 +106,8 @@ void ModelConfig::fields(FieldVisitor& v) {
           fmt::format("{} layers have {} experts in all; at most {} are possible", num_layers,
                       all_experts(*this), moe::kMaxExperts));
   for (std::size_t i = 0; i < layers.size(); ++i) {
+    v.check(!layers[i].every || layers[i].offset < num_layers, fmt::format("layers[{}].offset", i),
+            fmt::format("there is no layer {} among {}", layers[i].offset, num_layers));
     for (const Index layer : layers[i].at) {
       v.check(layer >= -num_layers && layer < num_layers, fmt::format("layers[{}].at", i),
               fmt::format("there is no layer {} among {}", layer, num_layers));

@@ -1,5 +1,7 @@
 #include "experiments/config/patch.hpp"
 
+#include <vector>
+
 #include <fmt/format.h>
 
 namespace moelab {
@@ -26,6 +28,32 @@ void add_entry(Node& into, const std::string& key, const Mark& mark, Node value,
 bool is_dotted(const std::string& key) {
   return key.find('.') != std::string::npos && key.front() != '.' && key.back() != '.' &&
          key.find("..") == std::string::npos;
+}
+
+// The names of a dotted key; the keys of sweep.grid and sweep.zip are dotted themselves.
+std::vector<std::string> names_in(const std::string& key) {
+  const bool is_axis = key.starts_with("sweep.grid.") || key.starts_with("sweep.zip.");
+  std::vector<std::string> names;
+  std::size_t begin = 0;
+  while (!is_axis || names.size() < 2) {
+    const std::size_t dot = key.find('.', begin);
+    names.push_back(key.substr(begin, dot - begin));
+    if (dot == std::string::npos) return names;
+    begin = dot + 1;
+  }
+  names.push_back(key.substr(begin));
+  return names;
+}
+
+// Writes out the dotted keys of a value that stands at `names`, where it is a patch or a part of one. Names
+// of variants and keys of sweeps are no paths.
+void expand_patches_in(Node& value, const std::vector<std::string>& names, Diagnostics& diagnostics) {
+  if (names.front() == "sweep") return;
+  if (names.front() != "variants" || names.size() > 1) {
+    value = expand_dotted_keys(value, diagnostics);
+    return;
+  }
+  for (Node::Entry& entry : value.entries) entry.value = expand_dotted_keys(entry.value, diagnostics);
 }
 
 const std::string* kind_of(const Node* node) {
@@ -121,11 +149,18 @@ Node parse_override(const std::string& text, int number, Diagnostics& diagnostic
     diagnostics.error(start, fmt::format("`{}` is not a dotted key", key));
     return patch;
   }
-  const std::string_view value = std::string_view(source->text).substr(equals + 1);
-  Node node = yaml::parse(value, source, diagnostics, static_cast<int>(equals) + 2);
-  if (node.mark.source == nullptr) node.mark = start;
-  patch.entries.push_back({key, start, std::move(node)});
-  return expand_dotted_keys(patch, diagnostics);
+  const std::string_view text_of_value = std::string_view(source->text).substr(equals + 1);
+  Node value = yaml::parse(text_of_value, source, diagnostics, static_cast<int>(equals) + 2);
+  if (value.mark.source == nullptr) value.mark = start;
+  const std::vector<std::string> names = names_in(key);
+  expand_patches_in(value, names, diagnostics);
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    Node outer = Node::mapping();
+    outer.mark = start;
+    outer.entries.push_back({*name, start, std::move(value)});
+    value = std::move(outer);
+  }
+  return value;
 }
 
 }  // namespace moelab

@@ -75,9 +75,20 @@ class SweepReader {
                                                          name, entry.key, yaml::describe(entry.value)));
       } else {
         out.push_back(&entry);
+        if (std::string_view(name) == "grid") require_different(entry);
       }
     }
     return out;
+  }
+
+  // A value that stands twice would make two points of one name.
+  void require_different(const Node::Entry& axis) {
+    const std::vector<Node>& values = axis.value.items;
+    for (auto value = values.begin(); value != values.end(); ++value) {
+      if (std::find(values.begin(), value, *value) == value) continue;
+      diagnostics_.error(value->mark,
+                         fmt::format("sweep.grid.{}: {} stands twice", axis.key, yaml::emit_flow(*value)));
+    }
   }
 
   SweepBlock grid(const Node& block) {

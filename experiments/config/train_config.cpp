@@ -10,6 +10,11 @@ namespace {
 
 Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
 
+// Bounds that nobody comes to; within them sums and products of two fit into 64 bits.
+constexpr double kMostTokens = 1e15;
+constexpr double kMostSteps = 1e9;
+constexpr double kMostBatchTokens = 1e9;
+
 }  // namespace
 
 void OptimizerConfig::fields(FieldVisitor& v) {
@@ -28,38 +33,59 @@ void OptimizerConfig::fields(FieldVisitor& v) {
 void ScheduleConfig::fields(FieldVisitor& v) {
   v.kind(kind, {.help = "cosine, linear: down to the end; constant; wsd: constant, then a linear decay",
                 .choices = {"cosine", "linear", "constant", "wsd"}});
-  v("warmup_tokens", warmup_tokens, {.help = "Linear warm-up from 0", .unit = "tokens", .min = 0});
+  v("warmup_tokens", warmup_tokens,
+    {.help = "Linear warm-up from 0", .unit = "tokens", .min = 0, .max = kMostTokens});
   if (kind != "constant") {
     v("min_lr_ratio", min_lr_ratio, {.help = "Rate at the end, relative to the peak", .min = 0, .max = 1});
   }
   if (kind == "wsd") {
     v("decay_tokens", decay_tokens,
-      {.help = "Length of the decay at the end", .unit = "tokens", .min = 1, .required = true});
+      {.help = "Length of the decay at the end",
+       .unit = "tokens",
+       .min = 1,
+       .max = kMostTokens,
+       .required = true});
   }
 }
 
 void CheckpointConfig::fields(FieldVisitor& v) {
   v("every_tokens", every_tokens,
-    {.help = "Tokens between checkpoints", .unit = "tokens", .min = 1, .required = true, .shorthand = true});
-  v("keep", keep, {.help = "How many of the newest are kept", .min = 1});
+    {.help = "Tokens between checkpoints",
+     .unit = "tokens",
+     .min = 1,
+     .max = kMostTokens,
+     .required = true,
+     .shorthand = true});
+  v("keep", keep, {.help = "How many of the newest are kept", .min = 1, .max = kMostSteps});
 }
 
 void TrainConfig::fields(FieldVisitor& v) {
   v("max_tokens", max_tokens,
-    {.help = "Tokens to train on", .unit = "tokens", .min = 1, .when_absent = "max_steps counts"});
+    {.help = "Tokens to train on",
+     .unit = "tokens",
+     .min = 1,
+     .max = kMostTokens,
+     .when_absent = "max_steps counts"});
   v("max_steps", max_steps,
-    {.help = "Optimizer steps to train for", .unit = "steps", .min = 1, .when_absent = "max_tokens counts"});
+    {.help = "Optimizer steps to train for",
+     .unit = "steps",
+     .min = 1,
+     .max = kMostSteps,
+     .when_absent = "max_tokens counts"});
   v("branches", branches,
     {.help =
          "Several lengths, rising; each is a run that leaves the longest one where its decay begins (wsd)",
      .unit = "tokens",
      .min = 1,
+     .max = kMostTokens,
      .when_absent = "one length"});
-  v("batch_tokens", batch_tokens, {.help = "Tokens in one optimizer step", .unit = "tokens", .min = 1});
+  v("batch_tokens", batch_tokens,
+    {.help = "Tokens in one optimizer step", .unit = "tokens", .min = 1, .max = kMostBatchTokens});
   v("micro_batch_tokens", micro_batch_tokens,
     {.help = "Tokens in one forward and backward pass; gradients are accumulated",
      .unit = "tokens",
      .min = 1,
+     .max = kMostBatchTokens,
      .when_absent = "batch_tokens"});
   v("precision", precision,
     {.help = "Of matrix products; weights stay float32", .choices = {"float32", "bfloat16"}});
@@ -127,20 +153,26 @@ void EvalConfig::fields(FieldVisitor& v) {
     {.help = "Training tokens between evaluations",
      .unit = "tokens",
      .min = 1,
+     .max = kMostTokens,
      .when_absent = "only at the end"});
   v("max_tokens", max_tokens,
     {.help = "Held-out tokens an evaluation reads",
      .unit = "tokens",
      .min = 1,
+     .max = kMostTokens,
      .when_absent = "all that are held out"});
 }
 
 void LogConfig::fields(FieldVisitor& v) {
-  v("every_steps", every_steps, {.help = "Steps between lines of the journal", .unit = "steps", .min = 1});
+  v("every_steps", every_steps,
+    {.help = "Steps between lines of the journal", .unit = "steps", .min = 1, .max = kMostSteps});
   v("routing_every_steps", routing_every_steps,
-    {.help = "Steps between records of the routing", .unit = "steps", .min = 1});
+    {.help = "Steps between records of the routing", .unit = "steps", .min = 1, .max = kMostSteps});
   v("sample_tokens", sample_tokens,
-    {.help = "Held-out tokens whose routing is kept token by token", .unit = "tokens", .min = 0});
+    {.help = "Held-out tokens whose routing is kept token by token",
+     .unit = "tokens",
+     .min = 0,
+     .max = kMostTokens});
 }
 
 }  // namespace moelab

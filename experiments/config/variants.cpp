@@ -22,7 +22,8 @@ bool is_folder_name(const std::string& name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-' || c == '.';
   };
-  return !name.empty() && name.front() != '.' && std::all_of(name.begin(), name.end(), fits);
+  return !name.empty() && name.front() != '.' && name.front() != '-' &&
+         std::all_of(name.begin(), name.end(), fits);
 }
 
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& known) {
@@ -63,7 +64,7 @@ class VariantReader {
     entry.variant.mark = written.key_mark;
     if (!is_folder_name(written.key)) {
       diagnostics_.error(written.key_mark, fmt::format("`{}` cannot name a variant", written.key),
-                         "letters, digits, `_`, `-` and `.` can");
+                         "letters, digits, `_`, `-` and `.` can, the last two not at the beginning");
     }
     if (written.value.is_null()) return entry;
     if (!written.value.is_mapping()) {

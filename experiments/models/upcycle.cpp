@@ -45,8 +45,7 @@ std::map<std::string, std::string> shared_keys(ModelConfig config) {
   static const std::set<std::string> kOwn{"ffn", "layers", "dropout", "init", "mask_fraction"};
   std::map<std::string, std::string> keys;
   for (const yaml::Node::Entry& entry : write_fields(config).entries) {
-    if (entry.key == "ffn" || entry.key == "layers" || entry.key == "dropout" || entry.key == "init")
-      continue;
+    if (kOwn.contains(entry.key)) continue;
     keys[entry.key] = yaml::emit_flow(entry.value);
   }
   return keys;
@@ -263,6 +262,24 @@ class Upcycling {
 std::vector<std::string> upcycle_problems(const ModelConfig& config, const CheckpointReader& checkpoint) {
   std::vector<Plan> plans;
   return problems_of(config, checkpoint, plans);
+}
+
+std::vector<std::string> upcycle_table_problems(Model& model, const CheckpointReader& checkpoint) {
+  const std::vector<std::string> names = checkpoint.parameter_names();
+  Problems problems;
+  for (const NamedParameter& p : parameters(model)) {
+    if (p.path.starts_with("layers.")) continue;
+    if (std::ranges::find(names, p.path) == names.end()) {
+      problems.push_back(fmt::format("it has no parameter {}", p.path));
+      continue;
+    }
+    const Matrix theirs = checkpoint.parameter(p.path);
+    if (theirs.rows() == p.parameter->rows() && theirs.cols() == p.parameter->cols()) continue;
+    problems.push_back(fmt::format(
+        "its {} has shape ({}, {}), that of the model is ({}, {}): vocabulary or sequences have another size",
+        p.path, theirs.rows(), theirs.cols(), p.parameter->rows(), p.parameter->cols()));
+  }
+  return problems;
 }
 
 std::vector<std::string> upcycle(Model& model, const ModelConfig& config, const CheckpointReader& checkpoint,

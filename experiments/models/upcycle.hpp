@@ -26,6 +26,10 @@ struct ModelConfig;
 // nothing.
 std::vector<std::string> upcycle_problems(const ModelConfig& config, const CheckpointReader& checkpoint);
 
+// The same for the parameters outside of the layers, whose shapes follow from the data too: embeddings of the
+// vocabulary, positions, the head.
+std::vector<std::string> upcycle_table_problems(Model& model, const CheckpointReader& checkpoint);
+
 // Sets every parameter but those of routers. Parameters must have storage. `noise`: normal numbers with this
 // share of each expert matrix's own standard deviation are added to it. Error naming what does not fit. Gives
 // the lines that tell what was done.

@@ -15,7 +15,6 @@ namespace moelab {
 
 namespace {
 
-constexpr std::size_t kLongestName = 100;  // bytes
 constexpr const char* kExperiment = "experiment.yaml";
 constexpr const char* kSourceFolder = "source_folder.txt";
 constexpr const char* kRecord = "execution.json";

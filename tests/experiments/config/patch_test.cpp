@@ -109,3 +109,19 @@ TEST_CASE("Environment variables are read, with a default") {
   CHECK(interpolated("p: ${env:MOELAB_TEST_UNSET,/usr}/share\n") == "{p: /usr/share}");
   CHECK(has(interpolated("a: ${env:MOELAB_TEST_UNSET}\n"), "MOELAB_TEST_UNSET is not set"));
 }
+
+TEST_CASE("The expansion of references is bounded") {
+  std::string lists = "a0: [x, x]\n";
+  for (int i = 1; i <= 24; ++i) lists += fmt::format("a{0}: [\"${{a{1}}}\", \"${{a{1}}}\"]\n", i, i - 1);
+  CHECK(has(interpolated(lists), "more than 100000 values once references are expanded"));
+  // One error, not one a reference.
+  CHECK(interpolated(lists).find("error") == interpolated(lists).rfind("error"));
+
+  std::string texts = "a0: " + std::string(1000, 'x') + "\n";
+  for (int i = 1; i <= 15; ++i) texts += fmt::format("a{0}: _${{a{1}}}${{a{1}}}\n", i, i - 1);
+  CHECK(has(interpolated(texts), "bytes once references are expanded"));
+
+  std::string chain = "a0: 1\n";
+  for (int i = 1; i <= 30'000; ++i) chain += fmt::format("a{}: ${{a{}}}\n", i, i - 1);
+  CHECK(has(interpolated(chain), "more than 64 references lead to one another"));
+}
