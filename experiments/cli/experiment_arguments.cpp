@@ -15,12 +15,15 @@ void ExperimentArguments::add_to(CLI::App& command) {
   command.add_option("overrides", overrides, "KEY=VALUE, set in the base before variants are applied");
   command.add_option("--variant", selection.variants, "Only runs of this variant; may be given again")
       ->expected(1)
+      ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command.add_option("--seed", selection.seeds, "Only runs with this seed; may be given again")
       ->expected(1)
+      ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command.add_option("--point", selection.points, "Only runs of this sweep point; may be given again")
       ->expected(1)
+      ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 

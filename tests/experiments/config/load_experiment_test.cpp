@@ -394,7 +394,7 @@ TEST_CASE("Runs are selected by variant, seed and sweep point") {
 
 TEST_CASE("A value that stands twice in a grid, or a point in a list, is an error at its place") {
   CHECK(has(errors(kBase + "sweep: {grid: {train.optimizer.lr: [1e-3, 3e-3, 1e-3]}}\n"),
-            "e.yaml:9:50: error: sweep.grid.train.optimizer.lr: 1e-3 stands twice"));
+            "e.yaml:9:49: error: sweep.grid.train.optimizer.lr: 1e-3 stands twice"));
   CHECK(has(errors(kBase + "sweep:\n  list:\n    - {train.max_steps: 4}\n    - {train.max_steps: 4}\n"),
             "e.yaml:12:8: error: sweep: a point stands twice; both would be the run base-s0-p0"));
 }
@@ -484,7 +484,7 @@ TEST_CASE("Keys that mean nothing for images are errors") {
             keys +
             ", ffn: {activation: relu, d_ff: 8}}\n"
             "train: {max_steps: 1, batch_tokens: 16, optimizer: {lr: 1e-3}}\n",
-        {.look_for_data = false, .solve_twin = {}});
+        {.overrides = {}, .look_for_data = false, .solve_twin = {}});
   };
   CHECK(images("") == "");
   CHECK(has(images(", mask_fraction: 0.3"), "error: model.mask_fraction: images are classified"));

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <string>
 
+#include <fmt/format.h>
+
 using namespace moelab;
 using yaml::Node;
 
@@ -122,6 +124,6 @@ TEST_CASE("The expansion of references is bounded") {
   CHECK(has(interpolated(texts), "bytes once references are expanded"));
 
   std::string chain = "a0: 1\n";
-  for (int i = 1; i <= 30'000; ++i) chain += fmt::format("a{}: ${{a{}}}\n", i, i - 1);
+  for (int i = 1; i <= 200; ++i) chain += fmt::format("a{}: ${{a{}}}\n", i, i - 1);
   CHECK(has(interpolated(chain), "more than 64 references lead to one another"));
 }
