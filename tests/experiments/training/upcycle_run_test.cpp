@@ -139,7 +139,7 @@ TEST_CASE("an upcycled execution is gone on with from the checkpoint that it beg
 TEST_CASE("a start with another vocabulary or other sequences is told before anything is trained",
           "[upcycle]") {
   const SmallExperiment dense(
-      {"train.max_steps=1", "train.checkpoint={every_tokens: 128}", "model.position=learned"});
+      {"train.max_steps=3", "train.checkpoint={every_tokens: 128}", "model.position=learned"});
   const ExperimentOutcome trained = run(dense);
   const std::vector<std::string> start{
       "model.init={upcycle: '" + (trained.folder / "dense-s5").string() + "'}", "model.position=learned"};
@@ -148,7 +148,7 @@ TEST_CASE("a start with another vocabulary or other sequences is told before any
     overrides.push_back(change);
     return error_of(overrides);
   };
-  CHECK(with("train.max_steps=2") == "");
+  CHECK(with("train.max_steps=4") == "");
   CHECK_THAT(with("data.tokenizer={kind: bpe, vocab_size: 300}"),
              Contains("(256, 16), that of the model is (300, 16)") && Contains("vocabulary"));
   CHECK_THAT(with("data.seq_len=8"), Contains("(16, 16), that of the model is (8, 16)"));
