@@ -17,9 +17,8 @@ namespace {
 std::string meaning_of_loss(const std::string& name) {
   static const std::map<std::string_view, std::string_view> kMeanings = {
       {"load_balance",
-       "E sum_e f_e P_e, f the share of choices before drops, P the mean of normalised scores: 1 at even f "
-       "for "
-       "any k"},
+       "E sum_e f_e P_e, f the share of choices before drops, P the mean of normalised scores: "
+       "1 at even f for any k"},
       {"z", "mean over tokens of logsumexp(logits)^2"},
       {"importance_cv2", "variance / mean^2 over experts of the summed normalised scores"},
       {"load_cv2", "variance / mean^2 over experts of the smooth load of noisy top-k"},

@@ -53,6 +53,24 @@ std::vector<moe::RoutingRecord> records_of(const ModelOutput& output) {
   return records;
 }
 
+// Of a probe that is not the last, saturation needs the choices alone. Scores are E numbers a token, of every
+// evaluation.
+void keep_choices(std::vector<moe::RoutingRecord>& layers) {
+  for (moe::RoutingRecord& record : layers) {
+    record.scores = Matrix();
+    record.weight_of = {};
+    record.kept = {};
+    record.combine_of = {};
+  }
+}
+
+template <class T>
+const std::vector<T>& values_of(const hdf5::Dataset& dataset) {
+  const auto* values = std::get_if<std::vector<T>>(&dataset.values);
+  require(values != nullptr, "[routing] {} of the checkpoint holds values of another type", dataset.name);
+  return *values;
+}
+
 }  // namespace
 
 RoutingMonitor::RoutingMonitor(Model& model, const Dataset& data) : data_(data) {
@@ -109,6 +127,7 @@ void RoutingMonitor::observe(std::int64_t step, bool is_final, const Batch& batc
     probe_is_due_ = false;
     // A checkpoint of this step has brought a probe of it that lacks what samples need.
     if (!probes_.empty() && probes_.back().step == step) probes_.pop_back();
+    if (!probes_.empty()) keep_choices(probes_.back().layers);
     probes_.push_back({step, records_of(output)});
     probe_batch_ = batch;
   }
@@ -160,10 +179,10 @@ void RoutingMonitor::restore(const hdf5::Group& group) {
       const hdf5::Dataset* experts = layer.find("expert_of");
       moe::RoutingRecord record;
       if (offsets != nullptr) {
-        const auto& values = std::get<std::vector<std::int64_t>>(offsets->values);
+        const auto& values = values_of<std::int64_t>(*offsets);
         record.choice_offsets.assign(values.begin(), values.end());
       }
-      if (experts != nullptr) record.expert_of = std::get<std::vector<std::int32_t>>(experts->values);
+      if (experts != nullptr) record.expert_of = values_of<std::int32_t>(*experts);
       probe.layers.push_back(std::move(record));
     }
     probes_.push_back(std::move(probe));

@@ -131,7 +131,12 @@ TEST_CASE("the expert biases of every layer move, also behind layers that have n
   with_bias.moe.router.as<moe::TopKOptions>().choice.expert_bias = moe::ExpertBiasConfig{.rate = 0.01};
   moe::FfnConfig dense = fixture.run("dense").config.model.ffn;
   // Layer 0 a mixture without bias, 1 dense, 2 and 3 mixtures with bias.
-  run.config.model.layers = {{.at = {1}, .ffn = dense}, {.at = {2, 3}, .ffn = with_bias}};
+  std::vector<LayerOverride>& layers = run.config.model.layers;
+  layers.resize(2);
+  layers[0].at = {1};
+  layers[0].ffn = dense;
+  layers[1].at = {2, 3};
+  layers[1].ffn = with_bias;
   const fs::path folder = fixture.folder.path() / "biases";
   fs::create_directories(folder);
   const auto model = make_model(run.config.model, shape_of(*fixture.data));
