@@ -15,9 +15,9 @@ constexpr const char* kSnapshot = "run.h5";
 
 template <class Record>
 void require_later(const std::vector<Record>& records, const Record& record, const char* kind) {
-  require(records.empty() || records.back().step < record.step,
-          "[recorder] a {} record of step {} comes after one of step {}", kind, record.step,
-          records.back().step);
+  if (records.empty()) return;
+  require(records.back().step < record.step, "[recorder] a {} record of step {} comes after one of step {}",
+          kind, record.step, records.back().step);
 }
 
 RunData data_of(RunInfo info) {
