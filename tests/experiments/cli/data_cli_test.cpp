@@ -95,8 +95,8 @@ TEST_CASE("Too many jobs for the machine are said before training") {
                "data: {kind: synthetic, num_features: 16384, num_targets: 16384}\n"
                "model: {kind: ffn, d_model: 16384, num_layers: 400, ffn: {activation: relu, d_ff: 65536}}\n"
                "train: {max_steps: 10, batch_tokens: 32, optimizer: {lr: 1e-3}}\n");
-  CHECK(shell_in(folder, "\"$MOELAB\" run e.yaml --dry-run -j 3") == 0);
+  CHECK(shell_in(folder, "\"$MOELAB\" run e.yaml --dry-run -t 3 -j 3") == 0);
   CHECK_THAT(content(folder.path() / "out.txt"), Contains("for 3 at a time") && Contains("not even one"));
-  CHECK(shell_in(folder, "\"$MOELAB\" run e.yaml --dry-run -j 2 model.num_layers=1 model.ffn.d_ff=16") == 0);
+  CHECK(shell_in(folder, "\"$MOELAB\" run e.yaml --dry-run -t 2 -j 2 model.num_layers=1 model.ffn.d_ff=16") == 0);
   CHECK_THAT(content(folder.path() / "out.txt"), Contains("for 2 at a time") && !Contains("fit"));
 }
