@@ -2,10 +2,9 @@
 #include "core/fields_reader.hpp"
 #include "core/fields_writer.hpp"
 #include "core/yaml.hpp"
-#include "experiments/config/experiment.hpp"
 #include "experiments/config/select_runs.hpp"
+#include "tests/experiments/config/experiment_text.hpp"
 #include "tests/support/catch.hpp"
-#include "tests/support/temporary_folder.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -13,51 +12,6 @@
 #include <string>
 
 using namespace moelab;
-
-namespace {
-
-const std::string kData = "data: {kind: synthetic, num_features: 16, num_targets: 16}\n";
-const std::string kModel =
-    "model:\n"
-    "  kind: ffn\n"
-    "  d_model: 16\n"
-    "  num_layers: 1\n"
-    "  ffn: {kind: dense, activation: relu, d_ff: 32}\n";
-const std::string kTrain = "train: {max_steps: 10, batch_tokens: 32, optimizer: {lr: 1e-3}}\n";
-const std::string kBase = "version: 1\n" + kData + kModel + kTrain;
-const std::string kMoe =
-    "kind: moe, experts: {count: 4, activation: relu, d_ff: 8}, router: {kind: top_k, top_k: 2}";
-
-Experiment load(const std::string& text, const LoadOptions& options = {}) {
-  const TemporaryFolder folder;
-  std::ofstream(folder.path() / "e.yaml") << text;
-  return load_experiment(folder.path() / "e.yaml", options);
-}
-
-std::string errors(const std::string& text, const LoadOptions& options = {}) {
-  try {
-    load(text, options);
-  } catch (const ConfigError& e) {
-    return e.what();
-  }
-  return "";
-}
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::vector<std::string> names(const Experiment& e) {
-  std::vector<std::string> out;
-  for (const Run& run : e.runs) out.push_back(run.name);
-  return out;
-}
-
-const Run& run_named(const Experiment& e, const std::string& name) {
-  const auto found = std::find_if(e.runs.begin(), e.runs.end(), [&](const Run& r) { return r.name == name; });
-  REQUIRE(found != e.runs.end());
-  return *found;
-}
-
-}  // namespace
 
 TEST_CASE("A base alone is one run a seed") {
   const Experiment e = load(kBase + "seeds: [3, 5]\n");
@@ -272,21 +226,16 @@ TEST_CASE("A twin is solved for by what is given to the loader") {
 }
 
 TEST_CASE("Conditions over several blocks") {
-  const auto base_with = [](const std::string& what, const std::string& instead) {
-    std::string text = kBase;
-    text.replace(text.find(what), what.size(), instead);
-    return errors(text);
-  };
-  CHECK(has(base_with("kind: ffn", "kind: decoder"), "cannot learn from data of kind synthetic"));
-  CHECK(has(base_with("max_steps: 10,", ""), "needs `max_tokens` or `max_steps`"));
-  CHECK(has(base_with("max_steps: 10", "max_steps: 10, max_tokens: 3e6"), "not both"));
-  CHECK(has(base_with("batch_tokens: 32", "batch_tokens: 32, micro_batch_tokens: 5"),
+  CHECK(has(errors_with("kind: ffn", "kind: decoder"), "cannot learn from data of kind synthetic"));
+  CHECK(has(errors_with("max_steps: 10,", ""), "needs `max_tokens` or `max_steps`"));
+  CHECK(has(errors_with("max_steps: 10", "max_steps: 10, max_tokens: 3e6"), "not both"));
+  CHECK(has(errors_with("batch_tokens: 32", "batch_tokens: 32, micro_batch_tokens: 5"),
             "batch_tokens 32 is not a multiple of 5"));
-  CHECK(has(base_with("lr: 1e-3}", "lr: 1e-3}, schedule: {warmup_tokens: 5000}"), "does not end within"));
-  CHECK(has(base_with("lr: 1e-3}", "lr: 1e-3}, schedule: {kind: wsd}"), "needs the key `decay_tokens`"));
-  CHECK(has(base_with("lr: 1e-3}", "lr: 1e-3, betas: [0.9]}"), "there are two betas"));
-  CHECK(
-      has(base_with("num_targets: 16}", "num_targets: 16, seq_len: 5}"), "not a whole number of sequences"));
+  CHECK(has(errors_with("lr: 1e-3}", "lr: 1e-3}, schedule: {warmup_tokens: 5000}"), "does not end within"));
+  CHECK(has(errors_with("lr: 1e-3}", "lr: 1e-3}, schedule: {kind: wsd}"), "needs the key `decay_tokens`"));
+  CHECK(has(errors_with("lr: 1e-3}", "lr: 1e-3, betas: [0.9]}"), "there are two betas"));
+  CHECK(has(errors_with("num_targets: 16}", "num_targets: 16, seq_len: 5}"),
+            "not a whole number of sequences"));
 }
 
 TEST_CASE("Attention needs widths that divide") {
@@ -390,103 +339,4 @@ TEST_CASE("Runs are selected by variant, seed and sweep point") {
                     Contains("the experiment has 0, 1"));
   CHECK_THROWS_WITH(selected({.variants = {}, .seeds = {}, .points = {3}}),
                     Contains("there is no sweep point 3"));
-}
-
-TEST_CASE("A value that stands twice in a grid, or a point in a list, is an error at its place") {
-  CHECK(has(errors(kBase + "sweep: {grid: {train.optimizer.lr: [1e-3, 3e-3, 1e-3]}}\n"),
-            "e.yaml:9:49: error: sweep.grid.train.optimizer.lr: 1e-3 stands twice"));
-  CHECK(has(errors(kBase + "sweep:\n  list:\n    - {train.max_steps: 4}\n    - {train.max_steps: 4}\n"),
-            "e.yaml:12:8: error: sweep: a point stands twice; both would be the run base-s0-p0"));
-}
-
-TEST_CASE("The name of a run has room for its variant, seed and point") {
-  const auto with_variant = [](std::size_t length) {
-    return kBase + "variants:\n  " + std::string(length, 'v') + ": {}\n";
-  };
-  CHECK(errors(with_variant(97)) == "");  // and -s0 are 100 bytes
-  CHECK(has(errors(with_variant(98)),
-            "e.yaml:10:3: error: the run " + std::string(98, 'v') + "-s0 has a name of 101"));
-  CHECK(has(errors(with_variant(97) + "sweep: {grid: {train.max_steps: [1]}}\n"), "has a name of 103 bytes"));
-  CHECK(has(errors(kBase + "variants: {-a: {}}\n"), "`-a` cannot name a variant"));
-}
-
-TEST_CASE("A reference of one variant is no matter of the others") {
-  const std::string text = kBase +
-                           "variants:\n  dense: {}\n"
-                           "  moe:\n    model.ffn: {" +
-                           kMoe + "}\n    train.optimizer.weight_decay: ${model.ffn.experts.count}\n";
-  const Experiment e = load(text);
-  CHECK(run_named(e, "dense-s0").config.train.optimizer.weight_decay == 0.1);
-  CHECK(run_named(e, "moe-s0").config.train.optimizer.weight_decay == 4);
-  // What stands around the blocks can be referred to.
-  CHECK(run_named(load("seeds: [3]\nname: n\n" + kBase +
-                       "description: ${name}\n"
-                       "variants: {a: {train.max_steps: '${version}'}}\n"),
-                  "a-s3")
-            .config.train.max_steps == 1);
-}
-
-TEST_CASE("A sweep is given on the command line") {
-  for (const char* text :
-       {"sweep.grid={train.optimizer.lr: [1e-3, 1e-2]}", "sweep={grid: {train.optimizer.lr: [1e-3, 1e-2]}}",
-        "sweep.grid.train.optimizer.lr=[1e-3, 1e-2]"}) {
-    INFO(text);
-    const Experiment e = load(kBase, {.overrides = {text}, .solve_twin = {}});
-    CHECK(names(e) == std::vector<std::string>{"base-s0-p0", "base-s0-p1"});
-    CHECK(e.runs[1].config.train.optimizer.lr == 1e-2);
-  }
-}
-
-TEST_CASE("A dotted key of a variant is overridden on the command line") {
-  const std::string text = kBase + "variants:\n  moe:\n    model.ffn: {" + kMoe +
-                           "}\n  more:\n    extends: moe\n    model.ffn.router.top_k: 3\n";
-  for (const char* change :
-       {"variants.more.model.ffn.router.top_k=4", "variants.more={model.ffn.router.top_k: 4}",
-        "variants={more: {model.ffn.router: {top_k: 4}}}"}) {
-    INFO(change);
-    const Experiment e = load(text, {.overrides = {change}, .solve_twin = {}});
-    CHECK(has(run_named(e, "more-s0").resolved_yaml, "top_k: 4"));
-    CHECK(has(run_named(e, "moe-s0").resolved_yaml, "top_k: 2"));
-  }
-  CHECK(names(load(kBase, {.overrides = {"variants={v1.5: {}}"}, .solve_twin = {}})) ==
-        std::vector<std::string>{"v1.5-s0"});
-}
-
-TEST_CASE("Numbers of tokens and steps that do not fit are told, not wrapped around") {
-  const auto train_with = [](const std::string& keys) {
-    return errors("version: 1\n" + kData + kModel + "train: {" + keys + ", optimizer: {lr: 1e-3}}\n");
-  };
-  CHECK(has(train_with("max_steps: 1e18, batch_tokens: 32"), "train.max_steps"));
-  CHECK(has(train_with("max_tokens: 9e18, batch_tokens: 32"), "train.max_tokens"));
-  CHECK(has(train_with("max_steps: 1, batch_tokens: 1e18"), "train.batch_tokens"));
-  CHECK(train_with("max_steps: 1e9, batch_tokens: 1e9") == "");
-}
-
-TEST_CASE("Layers that are not there are an error") {
-  const std::string layers = "version: 1\n" + kData +
-                             "model:\n  kind: ffn\n  d_model: 16\n  num_layers: 2\n"
-                             "  ffn: {activation: relu, d_ff: 8}\n  layers: [{every: 2, offset: OFFSET, ffn: "
-                             "{activation: relu, d_ff: 4}}]\n" +
-                             kTrain;
-  const auto with_offset = [&](const std::string& offset) {
-    std::string text = layers;
-    return errors(text.replace(text.find("OFFSET"), 6, offset));
-  };
-  CHECK(with_offset("1") == "");
-  CHECK(has(with_offset("2"), "error: model.layers[0].offset: there is no layer 2 among 2"));
-}
-
-TEST_CASE("Keys that mean nothing for images are errors") {
-  const auto images = [](const std::string& keys) {
-    return errors(
-        "version: 1\ndata: {kind: images, image_size: 28, patch_size: 7, path: /nowhere}\n"
-        "model: {kind: encoder, d_model: 16, num_heads: 2" +
-            keys +
-            ", ffn: {activation: relu, d_ff: 8}}\n"
-            "train: {max_steps: 1, batch_tokens: 16, optimizer: {lr: 1e-3}}\n",
-        {.overrides = {}, .look_for_data = false, .solve_twin = {}});
-  };
-  CHECK(images("") == "");
-  CHECK(has(images(", mask_fraction: 0.3"), "error: model.mask_fraction: images are classified"));
-  CHECK(has(images(", tie_embeddings: false"), "error: model.tie_embeddings: images are classified"));
 }

@@ -1,40 +1,10 @@
 // What an experiment file may say field by field, but not together or not at this size.
-#include "core/error.hpp"
-#include "experiments/config/experiment.hpp"
+#include "tests/experiments/config/experiment_text.hpp"
 #include "tests/support/catch.hpp"
-#include "tests/support/temporary_folder.hpp"
 
-#include <fstream>
 #include <string>
 
 using namespace moelab;
-
-namespace {
-
-const std::string kData = "data: {kind: synthetic, num_features: 16, num_targets: 16}\n";
-const std::string kTrain = "train: {max_steps: 10, batch_tokens: 32, optimizer: {lr: 1e-3}}\n";
-const std::string kBase = "version: 1\n" + kData +
-                          "model:\n"
-                          "  kind: ffn\n"
-                          "  d_model: 16\n"
-                          "  num_layers: 1\n"
-                          "  ffn: {kind: dense, activation: relu, d_ff: 32}\n" +
-                          kTrain;
-
-std::string errors(const std::string& text) {
-  const TemporaryFolder folder;
-  std::ofstream(folder.path() / "e.yaml") << text;
-  try {
-    load_experiment(folder.path() / "e.yaml", {});
-  } catch (const ConfigError& e) {
-    return e.what();
-  }
-  return "";
-}
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-}  // namespace
 
 TEST_CASE("A router that needs token ids is refused where rows have none") {
   const std::string hash =
@@ -55,16 +25,11 @@ TEST_CASE("A router that needs token ids is refused where rows have none") {
 }
 
 TEST_CASE("Sizes that no machine holds are refused before anything is made") {
-  const auto with = [](const std::string& what, const std::string& instead) {
-    std::string text = kBase;
-    text.replace(text.find(what), what.size(), instead);
-    return errors(text);
-  };
-  CHECK(has(with("num_layers: 1", "num_layers: 2000000000000"), "at most 10000"));
-  CHECK(has(with("d_model: 16", "d_model: 2000000000000"), "at most 1000000"));
-  CHECK(has(with("d_ff: 32", "d_ff: 2000000000000"), "at most 1000000"));
-  CHECK(has(with("num_features: 16", "num_features: 2000000000000"), "at most 1000000"));
-  CHECK(has(with("num_targets: 16", "num_targets: 16, seq_len: 2000000000000"), "at most 10000000"));
+  CHECK(has(errors_with("num_layers: 1", "num_layers: 2000000000000"), "at most 10000"));
+  CHECK(has(errors_with("d_model: 16", "d_model: 2000000000000"), "at most 1000000"));
+  CHECK(has(errors_with("d_ff: 32", "d_ff: 2000000000000"), "at most 1000000"));
+  CHECK(has(errors_with("num_features: 16", "num_features: 2000000000000"), "at most 1000000"));
+  CHECK(has(errors_with("num_targets: 16", "num_targets: 16, seq_len: 2000000000000"), "at most 10000000"));
   const std::string many =
       "ffn: {kind: moe, experts: {count: 2001, activation: relu, d_ff: 8}, router: {kind: top_k, top_k: 2}}";
   std::string text = kBase;
@@ -72,4 +37,61 @@ TEST_CASE("Sizes that no machine holds are refused before anything is made") {
   const std::string ffn = "ffn: {kind: dense, activation: relu, d_ff: 32}";
   text.replace(text.find(ffn), ffn.size(), many);
   CHECK(has(errors(text), "500 layers have 1000500 experts in all; at most 1000000 are possible"));
+}
+
+TEST_CASE("A value that stands twice in a grid, or a point in a list, is an error at its place") {
+  CHECK(has(errors(kBase + "sweep: {grid: {train.optimizer.lr: [1e-3, 3e-3, 1e-3]}}\n"),
+            "e.yaml:9:49: error: sweep.grid.train.optimizer.lr: 1e-3 stands twice"));
+  CHECK(has(errors(kBase + "sweep:\n  list:\n    - {train.max_steps: 4}\n    - {train.max_steps: 4}\n"),
+            "e.yaml:12:8: error: sweep: a point stands twice; both would be the run base-s0-p0"));
+}
+
+TEST_CASE("The name of a run has room for its variant, seed and point") {
+  const auto with_variant = [](std::size_t length) {
+    return kBase + "variants:\n  " + std::string(length, 'v') + ": {}\n";
+  };
+  CHECK(errors(with_variant(97)) == "");  // and -s0 are 100 bytes
+  CHECK(has(errors(with_variant(98)),
+            "e.yaml:10:3: error: the run " + std::string(98, 'v') + "-s0 has a name of 101"));
+  CHECK(has(errors(with_variant(97) + "sweep: {grid: {train.max_steps: [1]}}\n"), "has a name of 103 bytes"));
+  CHECK(has(errors(kBase + "variants: {-a: {}}\n"), "`-a` cannot name a variant"));
+}
+
+TEST_CASE("Numbers of tokens and steps that do not fit are told, not wrapped around") {
+  const auto train_with = [](const std::string& keys) {
+    return errors("version: 1\n" + kData + kModel + "train: {" + keys + ", optimizer: {lr: 1e-3}}\n");
+  };
+  CHECK(has(train_with("max_steps: 1e18, batch_tokens: 32"), "train.max_steps"));
+  CHECK(has(train_with("max_tokens: 9e18, batch_tokens: 32"), "train.max_tokens"));
+  CHECK(has(train_with("max_steps: 1, batch_tokens: 1e18"), "train.batch_tokens"));
+  CHECK(train_with("max_steps: 1e9, batch_tokens: 1e9") == "");
+}
+
+TEST_CASE("Layers that are not there are an error") {
+  const std::string layers = "version: 1\n" + kData +
+                             "model:\n  kind: ffn\n  d_model: 16\n  num_layers: 2\n"
+                             "  ffn: {activation: relu, d_ff: 8}\n  layers: [{every: 2, offset: OFFSET, ffn: "
+                             "{activation: relu, d_ff: 4}}]\n" +
+                             kTrain;
+  const auto with_offset = [&](const std::string& offset) {
+    std::string text = layers;
+    return errors(text.replace(text.find("OFFSET"), 6, offset));
+  };
+  CHECK(with_offset("1") == "");
+  CHECK(has(with_offset("2"), "error: model.layers[0].offset: there is no layer 2 among 2"));
+}
+
+TEST_CASE("Keys that mean nothing for images are errors") {
+  const auto images = [](const std::string& keys) {
+    return errors(
+        "version: 1\ndata: {kind: images, image_size: 28, patch_size: 7, path: /nowhere}\n"
+        "model: {kind: encoder, d_model: 16, num_heads: 2" +
+            keys +
+            ", ffn: {activation: relu, d_ff: 8}}\n"
+            "train: {max_steps: 1, batch_tokens: 16, optimizer: {lr: 1e-3}}\n",
+        {.overrides = {}, .look_for_data = false, .solve_twin = {}});
+  };
+  CHECK(images("") == "");
+  CHECK(has(images(", mask_fraction: 0.3"), "error: model.mask_fraction: images are classified"));
+  CHECK(has(images(", tie_embeddings: false"), "error: model.tie_embeddings: images are classified"));
 }
