@@ -1,33 +1,15 @@
 // Routers where numbers leave the range of float64, and after very many steps.
+#include "tests/moe/route.hpp"
 #include "tests/support/catch.hpp"
-#include "tests/support/ffn_yaml.hpp"
 
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
-#include <fmt/format.h>
-
 using namespace moelab;
 using namespace moelab::moe;
 
 namespace {
-
-std::string block(Index experts, const std::string& router) {
-  return fmt::format(
-      "kind: moe\nexperts: {{kind: ffn, count: {}, activation: relu, d_ff: 2}}\nrouter: {{{}}}\n", experts,
-      router);
-}
-
-// Routes rows of logits: the router's weight is the identity.
-Routing route(const std::string& router, const Matrix& z, bool training = true) {
-  const test::Ffn ffn(block(z.cols(), router), z.cols());
-  ffn.weight("router.weight").setIdentity();
-  ForwardContext context = test::training_context();
-  context.training = training;
-  const TokenBatch batch = test::batch_of(z.rows());
-  return ffn.moe().router().route({Variable(z), batch, context, {}});
-}
 
 using Ids = std::vector<std::int32_t>;
 

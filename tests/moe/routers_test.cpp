@@ -5,8 +5,8 @@
 #include "moe/routers/balanced_assignment.hpp"
 #include "moe/routers/sinkhorn.hpp"
 #include "moe/routing_plan.hpp"
+#include "tests/moe/route.hpp"
 #include "tests/support/catch.hpp"
-#include "tests/support/ffn_yaml.hpp"
 #include "tests/support/gradient_check.hpp"
 #include "tests/support/kind_examples.hpp"
 
@@ -18,30 +18,6 @@ using namespace moelab;
 using namespace moelab::moe;
 
 namespace {
-
-std::string block(Index experts, const std::string& router) {
-  return fmt::format(
-      "kind: moe\nexperts: {{kind: ffn, count: {}, activation: relu, d_ff: 2}}\nrouter: {{{}}}\n", experts,
-      router);
-}
-
-Routing route(const test::Ffn& ffn, const Matrix& x, const TokenBatch& batch, const ForwardContext& context,
-              const RouterProbe& probe = {}) {
-  return ffn.moe().router().route({Variable(x), batch, context, probe});
-}
-
-// Routes rows of logits: the router's weight is the identity.
-Routing route(const std::string& router, const Matrix& z, const TokenBatch& batch, bool training = true) {
-  const test::Ffn ffn(block(z.cols(), router), z.cols());
-  ffn.weight("router.weight").setIdentity();
-  ForwardContext context = test::training_context();
-  context.training = training;
-  return route(ffn, z, batch, context);
-}
-
-Routing route(const std::string& router, const Matrix& z, bool training = true) {
-  return route(router, z, test::batch_of(z.rows()), training);
-}
 
 Matrix log_of(std::initializer_list<double> probabilities) {
   Matrix m(1, static_cast<Index>(probabilities.size()));
