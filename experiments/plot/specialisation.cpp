@@ -41,7 +41,7 @@ Drawing coactivation_figure(const ResultsFile& file, const FigureOptions& option
       path + "coactivation", {layers.size(), hdf5::kAnyLength, hdf5::kAnyLength});
   require(shape[1] == shape[2], "[plot] the co-activation of run {} is no square: {} x {}", run, shape[1],
           shape[2]);
-  constexpr double kLeft = 38, kTop = 40, kGap = 50;
+  constexpr double kLeft = 38, kTop = 48, kGap = 50;
   const std::size_t columns = std::min<std::size_t>(layers.size(), 2);
   const std::size_t rows = (layers.size() + columns - 1) / columns;
   const double side = columns == 1 ? 190 : 98;
@@ -49,12 +49,8 @@ Drawing coactivation_figure(const ResultsFile& file, const FigureOptions& option
             kTop + static_cast<double>(rows) * (side + kGap) - kGap + 30,
             "co-activation of the experts of " + run,
             {}};
-  d.add(Text{{kLeft, 13},
-             run + ": P(j also chosen | i chosen), white: never chosen",
-             kFontSize,
-             Anchor::start,
-             false,
-             true});
+  d.add(Text{{kLeft, 13}, run, kFontSize, Anchor::start, false, true});
+  d.add(Text{{kLeft, 25}, "P(j also chosen | i chosen), white: never chosen", kFontSize});
   double largest = 1e-9;
   std::vector<std::vector<std::vector<double>>> share(layers.size());
   for (std::size_t l = 0; l < layers.size(); ++l) {
