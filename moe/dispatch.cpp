@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "core/prefetch.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -12,9 +13,48 @@ namespace moelab::moe {
 
 namespace {
 
+constexpr Index kRowsAhead = 4;    // rows that are read later but asked for now
 constexpr Index kTokenBlock = 64;  // tokens of a task where rows are added or multiplied
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+// The row of a choice that is added later.
+void prefetch_slot(const RoutingPlan& plan, Index choice, In slots) {
+  if (choice >= plan.num_choices()) return;
+  const Index slot = plan.slot_of_choice[at(choice)];
+  if (slot >= 0)
+    prefetch(slots.row(slot).data(), static_cast<std::size_t>(slots.cols()) * sizeof(Scalar));
+}
+
+// The weighted sum of each token's slots: (S, d) -> (N, d). w: (A, 1).
+Matrix combine_rows(const RoutingPlan& plan, In slots, In w) {
+  Matrix y = Matrix::Zero(plan.num_tokens, slots.cols());
+  parallel::for_blocks(y.rows(), kTokenBlock, [&](Index begin, Index end) {
+    for (Index t = begin; t < end; ++t) {
+      for (Index c = plan.choice_offsets[at(t)]; c < plan.choice_offsets[at(t + 1)]; ++c) {
+        const Index slot = plan.slot_of_choice[at(c)];
+        prefetch_slot(plan, c + kRowsAhead, slots);
+        if (slot >= 0) y.row(t) += w(c, 0) * slots.row(slot);
+      }
+    }
+  });
+  return y;
+}
+
+// The gradients of the slots from `first` on, and of their weights. slots, dslots: (n, d); dw: (A, 1).
+void combine_backward(const RoutingPlan& plan, Index first, In slots, In w, In dy, Out dslots, Out dw) {
+  const std::size_t row_bytes = static_cast<std::size_t>(dy.cols()) * sizeof(Scalar);
+  for (Index r = 0; r < slots.rows(); ++r) {
+    const Index t = plan.token_of_slot[at(first + r)];
+    const Index c = plan.choice_of_slot[at(first + r)];
+    if (r + kRowsAhead < slots.rows()) {
+      prefetch(dy.row(plan.token_of_slot[at(first + r + kRowsAhead)]).data(), row_bytes);
+      prefetch(slots.row(r + kRowsAhead).data(), row_bytes);
+    }
+    dw(c, 0) = dy.row(t).dot(slots.row(r));
+    dslots.row(r) = w(c, 0) * dy.row(t);
+  }
+}
 
 // One batch through the experts: a pass of each expert that has rows, and the tasks that its blocks make.
 class Dispatch {
@@ -50,17 +90,27 @@ class Dispatch {
     return y;
   }
 
+  // dy: (S, d_model), of the outputs.
   void backward(const Matrix& dy) {
-    run_pieces(&ExpertPass::num_preparations, &ExpertPass::prepare_backward);
     Matrix dx(num_slots(), x_.cols());
-    parallel::for_each(static_cast<Index>(blocks_.size()), [&](Index i) {
-      const Block& block = blocks_[at(i)];
-      block.pass->backward(block.first_row, dy.middleRows(block.first_slot, block.rows),
-                           dx.middleRows(block.first_slot, block.rows));
-    });
-    run_pieces(&ExpertPass::num_gradient_pieces, &ExpertPass::add_parameter_gradients);
-    passes_.clear();
+    backward_blocks(dx, [&](const Block& block) { return dy.middleRows(block.first_slot, block.rows); });
     if (x_.requires_grad()) x_.add_grad(plan_ ? sum_slots(dx) : std::move(dx));
+  }
+
+  // dy: (N, d_model), of the combined outputs. `slots`, what forward() gave, become the gradients of the
+  // experts' inputs: a block of them has been read when it is written over.
+  void backward_combined(Matrix& slots, const Variable& weights, const Matrix& dy) {
+    const ConstMatrixView w = weights.value();
+    Matrix dw = Matrix::Zero(w.rows(), 1);
+    backward_blocks(slots, [&](const Block& block) {
+      Matrix dslots(block.rows, dy.cols());
+      combine_backward(*plan_, block.first_slot, slots.middleRows(block.first_slot, block.rows), w, dy, dslots,
+                       dw);
+      return dslots;
+    });
+    if (weights.requires_grad()) weights.add_grad(std::move(dw));
+    if (x_.requires_grad()) x_.add_grad(sum_slots(slots));
+    slots.resize(0, 0);
   }
 
  private:
@@ -70,6 +120,18 @@ class Dispatch {
     Index first_slot;  // of all
     Index rows;
   };
+
+  // Everything but the gradient of x itself. dy_of(block): the gradient of a block's outputs; dx (S, d_model).
+  template <class F>
+  void backward_blocks(Matrix& dx, const F& dy_of) {
+    run_pieces(&ExpertPass::num_preparations, &ExpertPass::prepare_backward);
+    parallel::for_each(static_cast<Index>(blocks_.size()), [&](Index i) {
+      const Block& block = blocks_[at(i)];
+      block.pass->backward(block.first_row, dy_of(block), dx.middleRows(block.first_slot, block.rows));
+    });
+    run_pieces(&ExpertPass::num_gradient_pieces, &ExpertPass::add_parameter_gradients);
+    passes_.clear();
+  }
 
   Index num_slots() const { return plan_ ? plan_->num_slots() : x_.rows(); }
 
@@ -103,6 +165,7 @@ class Dispatch {
       for (Index t = begin; t < end; ++t) {
         for (Index c = plan_->choice_offsets[at(t)]; c < plan_->choice_offsets[at(t + 1)]; ++c) {
           const Index slot = plan_->slot_of_choice[at(c)];
+          prefetch_slot(*plan_, c + kRowsAhead, slots);
           if (slot >= 0) sums.row(t) += slots.row(slot);
         }
       }
@@ -127,17 +190,29 @@ Variable run(const std::vector<Expert*>& experts, const Variable& x, std::shared
                           [dispatch](const Matrix&, const Matrix& dy) { dispatch->backward(dy); });
 }
 
+std::vector<Expert*> pointers(const Experts& experts) {
+  std::vector<Expert*> all;
+  for (const auto& expert : experts) all.push_back(expert.get());
+  return all;
+}
+
+void check_plan(const Experts& experts, const Variable& x, const RoutingPlan& plan) {
+  require(plan.num_tokens == x.rows(), "[dispatch] a plan for {} tokens, {} rows", plan.num_tokens, x.rows());
+  require(plan.num_experts() == static_cast<Index>(experts.size()), "[dispatch] a plan for {} experts of {}",
+          plan.num_experts(), experts.size());
+}
+
+void check_combine(const Variable& weights, const RoutingPlan& plan) {
+  require(weights.rows() == plan.num_choices(), "[dispatch] {} weights for {} choices", weights.rows(),
+          plan.num_choices());
+}
+
 }  // namespace
 
 Variable run_experts(const Experts& experts, const Variable& x, std::shared_ptr<const RoutingPlan> plan,
                      const ForwardContext& context) {
-  require(plan->num_tokens == x.rows(), "[dispatch] a plan for {} tokens, {} rows", plan->num_tokens,
-          x.rows());
-  require(plan->num_experts() == static_cast<Index>(experts.size()), "[dispatch] a plan for {} experts of {}",
-          plan->num_experts(), experts.size());
-  std::vector<Expert*> pointers;
-  for (const auto& expert : experts) pointers.push_back(expert.get());
-  return run(pointers, x, std::move(plan), context);
+  check_plan(experts, x, *plan);
+  return run(pointers(experts), x, std::move(plan), context);
 }
 
 Variable run_expert(Expert& expert, const Variable& x, const ForwardContext& context) {
@@ -145,39 +220,36 @@ Variable run_expert(Expert& expert, const Variable& x, const ForwardContext& con
 }
 
 Variable combine(const Variable& slots, const Variable& weights, std::shared_ptr<const RoutingPlan> plan) {
-  require(weights.rows() == plan->num_choices(), "[dispatch] {} weights for {} choices", weights.rows(),
-          plan->num_choices());
+  check_combine(weights, *plan);
   require(slots.rows() == plan->num_slots(), "[dispatch] {} rows for {} slots", slots.rows(),
           plan->num_slots());
-  Matrix y = Matrix::Zero(plan->num_tokens, slots.cols());
-  {
-    const ConstMatrixView s = slots.value();
-    const ConstMatrixView w = weights.value();
-    parallel::for_blocks(y.rows(), kTokenBlock, [&](Index begin, Index end) {
-      for (Index t = begin; t < end; ++t) {
-        for (Index c = plan->choice_offsets[at(t)]; c < plan->choice_offsets[at(t + 1)]; ++c) {
-          const Index slot = plan->slot_of_choice[at(c)];
-          if (slot >= 0) y.row(t) += w(c, 0) * s.row(slot);
-        }
-      }
-    });
-  }
+  Matrix y = combine_rows(*plan, slots.value(), weights.value());
   return Variable::result(std::move(y), {slots, weights}, [=](const Matrix&, const Matrix& dy) {
     const ConstMatrixView s = slots.value();
-    const ConstMatrixView w = weights.value();
     Matrix ds(s.rows(), s.cols());
-    Matrix dw = Matrix::Zero(w.rows(), 1);
-    parallel::for_blocks(plan->num_slots(), kTokenBlock, [&](Index begin, Index end) {
-      for (Index slot = begin; slot < end; ++slot) {
-        const Index t = plan->token_of_slot[at(slot)];
-        const Index c = plan->choice_of_slot[at(slot)];
-        ds.row(slot) = w(c, 0) * dy.row(t);
-        dw(c, 0) = dy.row(t).dot(s.row(slot));
-      }
+    Matrix dw = Matrix::Zero(weights.rows(), 1);
+    parallel::for_blocks(s.rows(), kTokenBlock, [&](Index begin, Index end) {
+      combine_backward(*plan, begin, s.middleRows(begin, end - begin), weights.value(), dy,
+                       ds.middleRows(begin, end - begin), dw);
     });
     if (slots.requires_grad()) slots.add_grad(std::move(ds));
     if (weights.requires_grad()) weights.add_grad(std::move(dw));
   });
+}
+
+Variable run_and_combine(const Experts& experts, const Variable& x, const Variable& weights,
+                         std::shared_ptr<const RoutingPlan> plan, const ForwardContext& context) {
+  check_plan(experts, x, *plan);
+  check_combine(weights, *plan);
+  auto dispatch = std::make_shared<Dispatch>(pointers(experts), x, plan, context);
+  auto slots = std::make_shared<Matrix>(dispatch->forward());
+  Matrix y = combine_rows(*plan, *slots, weights.value());
+  std::vector<Variable> inputs = dispatch->inputs();
+  inputs.push_back(weights);
+  return Variable::result(std::move(y), std::move(inputs),
+                          [dispatch, slots, weights](const Matrix&, const Matrix& dy) {
+                            dispatch->backward_combined(*slots, weights, dy);
+                          });
 }
 
 }  // namespace moelab::moe

@@ -29,4 +29,9 @@ Variable run_expert(Expert& expert, const Variable& x, const ForwardContext& con
 // y_t = sum over the kept choices c of token t of weights_c * slots_(slot of c). weights: (A, 1).
 Variable combine(const Variable& slots, const Variable& weights, std::shared_ptr<const RoutingPlan> plan);
 
+// combine(run_experts(...), weights, plan) with the same bits. The gradients of the slots are made block by
+// block where they are used, and never exist as a whole.
+Variable run_and_combine(const Experts& experts, const Variable& x, const Variable& weights,
+                         std::shared_ptr<const RoutingPlan> plan, const ForwardContext& context);
+
 }  // namespace moelab::moe

@@ -125,15 +125,21 @@ FfnOutput MoeLayer::run_choices(const Variable& x, const TokenBatch& batch, cons
   const auto plan =
       std::make_shared<const RoutingPlan>(make_routing_plan(routing.choices, record.kept, num_experts()));
   const Variable weights = combine_weights(routing, record.kept);
-  const Variable slots = run_experts(experts_, x, plan, context);
   FfnOutput output;
-  output.y = combine(slots, weights, plan);
+  Variable slots;
+  if (config_.losses.expert_diversity.weight != 0) {
+    slots = run_experts(experts_, x, plan, context);
+    output.y = combine(slots, weights, plan);
+  } else {
+    output.y = run_and_combine(experts_, x, weights, plan, context);
+  }
   if (routing.pass_through.defined()) output.y = ops::add(output.y, ops::multiply(routing.pass_through, x));
   std::span<const std::int64_t> step_counts;
   if (context.training) step_counts = step_counts_;
   output.losses =
       auxiliary_losses(config_.losses, {routing, batch, num_experts(), step_counts, slots, *plan});
 
+  record.combine_of.reserve(record.kept.size());
   for (Index c = 0; c < weights.rows(); ++c) {
     record.combine_of.push_back(record.kept[at(c)] != 0 ? weights.value()(c, 0) : 0);
   }

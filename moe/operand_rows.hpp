@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/gemm_serial.hpp"
+#include "core/prefetch.hpp"
 #include "core/tensor.hpp"
 
 #include <cstddef>
@@ -22,6 +23,7 @@ class OperandRows {
   void set_row(Index row, const Scalar* values);
   // The same row of another matrix of the same width and type.
   void copy_row(Index row, const OperandRows& from, Index from_row);
+  void prefetch_row(Index row) const { prefetch(row_data(row), row_bytes()); }
   void set_rows_zero(Index first, Index count);
   gemm::Operand operand(Index first, Index count) const;
 

@@ -144,9 +144,19 @@ void activate(Activation activation, const Scalar* x, Scalar* y, Index n) {
              [&]<class F>(F) { math::for_entries(n, [=](Index i) { y[i] = F::at(x[i]).value; }); });
 }
 
-void activate_backward(Activation activation, const Scalar* x, const Scalar* dy, Scalar* dx, Index n) {
-  with_plain(activation,
-             [&]<class F>(F) { math::for_entries(n, [=](Index i) { dx[i] = dy[i] * F::at(x[i]).slope; }); });
+void activate_backward(Activation activation, const Scalar* x, const Scalar* dy, Scalar* dx, Scalar* y,
+                       Index n) {
+  with_plain(activation, [&]<class F>(F) {
+    if (y == nullptr) {
+      math::for_entries(n, [=](Index i) { dx[i] = dy[i] * F::at(x[i]).slope; });
+      return;
+    }
+    math::for_entries(n, [=](Index i) {
+      const Point p = F::at(x[i]);
+      y[i] = p.value;
+      dx[i] = dy[i] * p.slope;
+    });
+  });
 }
 
 void activate_gated(Activation activation, const Scalar* gate, const Scalar* up, Scalar* y, Index n) {
@@ -156,14 +166,22 @@ void activate_gated(Activation activation, const Scalar* gate, const Scalar* up,
 }
 
 void activate_gated_backward(Activation activation, const Scalar* gate, const Scalar* up, const Scalar* dy,
-                             Scalar* dgate, Scalar* dup, Index n) {
+                             Scalar* dgate, Scalar* dup, Scalar* y, Index n) {
   with_gated(activation, [&]<class G, class U>(G, U) {
-    math::for_entries(n, [=](Index i) {
-      const Point g = G::at(gate[i]);
-      const Point u = U::at(up[i]);
+    const auto gradient = [=](Index i, const Point& g, const Point& u) {
       const Scalar d = dy[i];
       dgate[i] = d * u.value * g.slope;
       dup[i] = d * g.value * u.slope;
+    };
+    if (y == nullptr) {
+      math::for_entries(n, [=](Index i) { gradient(i, G::at(gate[i]), U::at(up[i])); });
+      return;
+    }
+    math::for_entries(n, [=](Index i) {
+      const Point g = G::at(gate[i]);
+      const Point u = U::at(up[i]);
+      y[i] = g.value * u.value;
+      gradient(i, g, u);
     });
   });
 }
@@ -178,7 +196,7 @@ Variable activate(Activation activation, const Variable& x) {
     const Scalar* saved = x.value().data();
     Matrix dx(dy.rows(), dy.cols());
     parallel::for_blocks(dx.size(), kBlock, [&](Index begin, Index end) {
-      activate_backward(activation, saved + begin, dy.data() + begin, dx.data() + begin, end - begin);
+      activate_backward(activation, saved + begin, dy.data() + begin, dx.data() + begin, nullptr, end - begin);
     });
     x.add_grad(std::move(dx));
   });
@@ -197,7 +215,8 @@ Variable activate_gated(Activation activation, const Variable& gate, const Varia
     Matrix dgate(dy.rows(), dy.cols()), dup(dy.rows(), dy.cols());
     parallel::for_blocks(dy.size(), kBlock, [&](Index begin, Index end) {
       activate_gated_backward(activation, gate.value().data() + begin, up.value().data() + begin,
-                              dy.data() + begin, dgate.data() + begin, dup.data() + begin, end - begin);
+                              dy.data() + begin, dgate.data() + begin, dup.data() + begin, nullptr,
+                              end - begin);
     });
     if (gate.requires_grad()) gate.add_grad(std::move(dgate));
     if (up.requires_grad()) up.add_grad(std::move(dup));

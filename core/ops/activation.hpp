@@ -42,10 +42,12 @@ bool is_gated(Activation activation);
 // Kernels on n consecutive entries. An output may be the same array as an input; other overlaps are not
 // allowed. Error where the activation is gated, or is not.
 void activate(Activation activation, const Scalar* x, Scalar* y, Index n);
-void activate_backward(Activation activation, const Scalar* x, const Scalar* dy, Scalar* dx, Index n);
+// The gradient, and where y is not null the value again, which is made of the same terms.
+void activate_backward(Activation activation, const Scalar* x, const Scalar* dy, Scalar* dx, Scalar* y,
+                       Index n);
 void activate_gated(Activation activation, const Scalar* gate, const Scalar* up, Scalar* y, Index n);
 void activate_gated_backward(Activation activation, const Scalar* gate, const Scalar* up, const Scalar* dy,
-                             Scalar* dgate, Scalar* dup, Index n);
+                             Scalar* dgate, Scalar* dup, Scalar* y, Index n);
 
 // The same on the tape.
 Variable activate(Activation activation, const Variable& x);

@@ -1,13 +1,15 @@
 #include "core/ops/softmax.hpp"
 
 #include "core/ops/math.hpp"
+#include "core/parallel.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace moelab::ops {
 
 namespace {
+
+constexpr Index kRowBlock = 64;  // rows of a task
 
 struct RowSoftmax {
   Matrix probabilities;  // (N, E)
@@ -16,17 +18,19 @@ struct RowSoftmax {
 
 RowSoftmax softmax_of(ConstMatrixView x) {
   RowSoftmax y{Matrix(x.rows(), x.cols()), Matrix(x.rows(), 1)};
-  for (Index i = 0; i < x.rows(); ++i) {
-    const Scalar* in = x.data() + i * x.cols();
-    Scalar* out = y.probabilities.data() + i * x.cols();
-    const Scalar largest = *std::max_element(in, in + x.cols());
-    for (Index j = 0; j < x.cols(); ++j) out[j] = math::exp(in[j] - largest);
-    Scalar total = 0;
-    for (Index j = 0; j < x.cols(); ++j) total += out[j];
-    const Scalar inverse = 1 / total;
-    for (Index j = 0; j < x.cols(); ++j) out[j] *= inverse;
-    y.log_sum_exp(i, 0) = largest + std::log(total);
-  }
+  const Index width = x.cols();
+  parallel::for_blocks(x.rows(), kRowBlock, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      const Scalar* in = x.data() + i * width;
+      Scalar* out = y.probabilities.data() + i * width;
+      const Scalar largest = math::largest_entry(in, width);
+      math::for_entries(width, [=](Index j) { out[j] = math::exp(in[j] - largest); });
+      const Scalar total = math::sum_entries(width, [=](Index j) { return out[j]; });
+      const Scalar inverse = 1 / total;
+      math::for_entries(width, [=](Index j) { out[j] *= inverse; });
+      y.log_sum_exp(i, 0) = largest + std::log(total);
+    }
+  });
   return y;
 }
 
@@ -34,12 +38,17 @@ RowSoftmax softmax_of(ConstMatrixView x) {
 
 Variable row_softmax(const Variable& x) {
   return Variable::result(softmax_of(x.value()).probabilities, {x}, [x](const Matrix& y, const Matrix& dy) {
-    Matrix dx = y.cwiseProduct(dy);
-    for (Index i = 0; i < dx.rows(); ++i) {
-      Scalar inner = 0;  // sum_j y_j dy_j
-      for (Index j = 0; j < dx.cols(); ++j) inner += dx(i, j);
-      dx.row(i) -= inner * y.row(i);
-    }
+    Matrix dx(y.rows(), y.cols());
+    const Index width = y.cols();
+    parallel::for_blocks(y.rows(), kRowBlock, [&](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) {
+        const Scalar* p = y.data() + i * width;
+        const Scalar* dp = dy.data() + i * width;
+        Scalar* out = dx.data() + i * width;
+        const Scalar inner = math::sum_entries(width, [=](Index j) { return p[j] * dp[j]; });
+        math::for_entries(width, [=](Index j) { out[j] = p[j] * (dp[j] - inner); });
+      }
+    });
     x.add_grad(std::move(dx));
   });
 }

@@ -1,5 +1,7 @@
 #include "moe/experts/ffn_pass.hpp"
 
+#include "core/prefetch.hpp"
+
 #include <algorithm>
 #include <tuple>
 
@@ -10,6 +12,7 @@ namespace {
 constexpr Index kBlockRows = 128;
 constexpr Index kChunkRows = 512;  // rows that one product adds to the gradient of a weight
 constexpr Index kFewRows = 256;    // up to so many rows weights are used as they lie
+constexpr Index kRowsAhead = 4;    // rows that are gathered later but asked for now
 constexpr Index kStripe = 256;     // rows of a weight whose gradient is one piece of work
 
 Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
@@ -20,10 +23,17 @@ Index padded_count(Index rows) {
   return rows - rest + (rest > 0 ? gemm::serial::padded_rows(rest) : 0);
 }
 
+// Of a block that a product is about to write.
+void prefetch_result(Out y) {
+  for (Index r = 0; r < y.rows(); ++r)
+    prefetch_to_write(y.row(r).data(), static_cast<std::size_t>(y.cols()) * sizeof(Scalar));
+}
+
 // Runs product(out) with out of `padded` rows, of which y takes the first.
 template <class Product>
 void store(Out y, Index padded, const Product& product) {
   if (padded == y.rows()) {
+    prefetch_result(y);
     product(y);
     return;
   }
@@ -49,6 +59,7 @@ void FfnPass::forward(Index first, Out y) {
 
   Matrix local(rows_.context.record ? 0 : padded, ffn_.inner_cols());
   Out pre = rows_.context.record ? Out(pre_.middleRows(first, padded)) : Out(local);
+  prefetch_result(pre);
   multiply(x.operand(0, padded), ffn_.packed_in, pre, count);
   add_inner_bias(pre);
 
@@ -134,13 +145,15 @@ void FfnPass::backward(Index first, In dy, Out dx) {
   Matrix row(2, std::max(ffn_.d_model, ffn_.d_ff));  // values, and factors of dropout
   const auto output_mask = mask(true);
   for (Index r = 0; r < count; ++r) {
-    row.row(0).head(ffn_.d_model) = dy.row(r);
+    const Scalar* dy_row = dy.row(r).data();
     if (output_mask) {
       mask_row(*output_mask, first + r, ffn_.d_model, row.row(1).data());
-      row.row(0).head(ffn_.d_model).array() *= row.row(1).head(ffn_.d_model).array();
+      row.row(0).head(ffn_.d_model).array() =
+          dy.row(r).array() * row.row(1).head(ffn_.d_model).array();
+      dy_row = row.row(0).data();
     }
-    dy_.set_row(first + r, row.data());
-    if (ffn_.b2) dy_block_sums_.row(first / kBlockRows) += row.row(0).head(ffn_.d_model);
+    dy_.set_row(first + r, dy_row);
+    if (ffn_.b2) dy_block_sums_.row(first / kBlockRows) += ConstMatrixView(dy_row, 1, ffn_.d_model);
   }
   dy_.set_rows_zero(first + count, padded - count);
 
@@ -149,14 +162,14 @@ void FfnPass::backward(Index first, In dy, Out dx) {
   const auto inner_mask = mask(false);
   for (Index r = 0; r < count; ++r) {
     Scalar* pre = pre_.row(first + r).data();
-    activate(pre, row.row(0).data());
+    const auto factors = row.row(1).head(ffn_.d_ff).array();
     if (inner_mask) {
       mask_row(*inner_mask, first + r, ffn_.d_ff, row.row(1).data());
-      row.row(0).head(ffn_.d_ff).array() *= row.row(1).head(ffn_.d_ff).array();
-      dhidden.row(r).array() *= row.row(1).head(ffn_.d_ff).array();
+      dhidden.row(r).array() *= factors;
     }
+    activate_backward(pre, dhidden.row(r).data(), row.row(0).data());
+    if (inner_mask) row.row(0).head(ffn_.d_ff).array() *= factors;
     hidden_.set_row(first + r, row.row(0).data());
-    activate_backward(pre, dhidden.row(r).data());
     if (bfloat16) dpre_.set_row(first + r, pre);
   }
   hidden_.set_rows_zero(first + count, padded - count);
@@ -208,6 +221,7 @@ void FfnPass::add_weight_gradient(const Parameter& w, bool sets, Index stripe, c
   for (Index r = 0; r < padded_; r += kChunkRows) {
     const Index chunk = std::min(kChunkRows, padded_ - r);
     const gemm::Operand d = doutput != nullptr ? doutput->operand(r, chunk) : dpre_operand(r, chunk);
+    if (r == 0) prefetch_result(w.grad().middleRows(first, count));
     gemm::serial::backward_weight(d.middle_cols(first_col + first, count), input.operand(r, chunk),
                                   w.grad().middleRows(first, count), !sets || r > 0,
                                   std::min(chunk, rows_.count() - r));
@@ -232,6 +246,9 @@ void FfnPass::mask_row(const ops::DropoutMask& mask, Index row, Index cols, Scal
 
 void FfnPass::gather(Index first, Index count, OperandRows& to, Index to_first) const {
   for (Index r = 0; r < count; ++r) {
+    if (r + kRowsAhead < count) {
+      rows_.operands.prefetch_row(rows_.tokens[static_cast<std::size_t>(first + r + kRowsAhead)]);
+    }
     to.copy_row(to_first + r, rows_.operands, rows_.tokens[static_cast<std::size_t>(first + r)]);
   }
   to.set_rows_zero(to_first + count, padded_count(count) - count);
@@ -250,12 +267,12 @@ void FfnPass::activate(const Scalar* pre, Scalar* hidden) const {
   }
 }
 
-void FfnPass::activate_backward(Scalar* pre, const Scalar* dhidden) const {
+void FfnPass::activate_backward(Scalar* pre, const Scalar* dhidden, Scalar* hidden) const {
   if (ffn_.gated) {
     ops::activate_gated_backward(ffn_.activation, pre, pre + ffn_.d_ff, dhidden, pre, pre + ffn_.d_ff,
-                                 ffn_.d_ff);
+                                 hidden, ffn_.d_ff);
   } else {
-    ops::activate_backward(ffn_.activation, pre, dhidden, pre, ffn_.d_ff);
+    ops::activate_backward(ffn_.activation, pre, dhidden, pre, hidden, ffn_.d_ff);
   }
 }
 

@@ -43,8 +43,8 @@ class FfnPass final : public ExpertPass {
   void add_inner_bias(Out pre) const;
   // One row of hidden values from its pre-activation.
   void activate(const Scalar* pre, Scalar* hidden) const;
-  // Turns a row of pre-activations into its gradient.
-  void activate_backward(Scalar* pre, const Scalar* dhidden) const;
+  // Turns a row of pre-activations into its gradient, and gives the hidden values again.
+  void activate_backward(Scalar* pre, const Scalar* dhidden, Scalar* hidden) const;
   void add_weight_gradient(const Parameter& w, bool sets, Index stripe, const OperandRows* doutput,
                            Index first_col, const OperandRows& input) const;
   gemm::Operand dpre_operand(Index first, Index count) const;

@@ -4,6 +4,7 @@
 #include "core/parallel.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 namespace moelab::moe {
@@ -32,6 +33,11 @@ std::vector<Index> real_tokens(const TokenBatch& batch) {
 
 void require_finite_logits(const Variable& logits, const TokenBatch& batch, Index layer) {
   const ConstMatrixView z = logits.value();
+  std::atomic<bool> all_finite = true;
+  parallel::for_blocks(z.rows(), kTokenBlock, [&](Index begin, Index end) {
+    if (!z.middleRows(begin, end - begin).allFinite()) all_finite = false;
+  });
+  if (all_finite) return;
   for (Index t = 0; t < z.rows(); ++t) {
     if (!is_real(batch, t) || z.row(t).allFinite()) continue;
     for (Index e = 0; e < z.cols(); ++e) {

@@ -74,20 +74,25 @@ TEST_CASE("every activation computes its formula and has the right gradient", "[
   }
 }
 
-TEST_CASE("kernels may write over their inputs", "[ops]") {
+TEST_CASE("kernels may write over their inputs; backward gives the value again", "[ops]") {
   const Matrix gate = random_matrix(1, 37, 1), up = random_matrix(1, 37, 2), dy = random_matrix(1, 37, 3);
   for (const std::string& name : ops::activation_names()) {
     INFO(name);
     const Activation activation = ops::activation_from_name(name);
-    Matrix a(1, 37), b(1, 37), c = gate, d = up, e = dy;
+    Matrix a(1, 37), b(1, 37), c = gate, d = up, e = dy, y(1, 37), again(1, 37);
     if (ops::is_gated(activation)) {
-      ops::activate_gated_backward(activation, gate.data(), up.data(), dy.data(), a.data(), b.data(), 37);
-      ops::activate_gated_backward(activation, c.data(), d.data(), e.data(), c.data(), d.data(), 37);
+      ops::activate_gated(activation, gate.data(), up.data(), y.data(), 37);
+      ops::activate_gated_backward(activation, gate.data(), up.data(), dy.data(), a.data(), b.data(), nullptr,
+                                   37);
+      ops::activate_gated_backward(activation, c.data(), d.data(), e.data(), c.data(), d.data(), again.data(),
+                                   37);
       CHECK(d == b);
     } else {
-      ops::activate_backward(activation, gate.data(), dy.data(), a.data(), 37);
-      ops::activate_backward(activation, c.data(), e.data(), c.data(), 37);
+      ops::activate(activation, gate.data(), y.data(), 37);
+      ops::activate_backward(activation, gate.data(), dy.data(), a.data(), nullptr, 37);
+      ops::activate_backward(activation, c.data(), e.data(), c.data(), again.data(), 37);
     }
+    CHECK(again.isApprox(y, 1e-6));
     CHECK(c == a);
   }
 }
