@@ -89,7 +89,7 @@ memory::desc packed_layout(Index k, Index n, bool is_bfloat16) {
 
 // A program for one shape; may run on several threads at once.
 struct Program {
-  matmul::primitive_desc description;
+  memory::desc scratchpad;
   matmul primitive;
 };
 
@@ -108,7 +108,7 @@ const Program& program(const Shape& shape, const memory::desc& a, const memory::
   }
   try {
     const matmul::primitive_desc description = describe(a, b, c, shape.accumulate);
-    auto made = std::make_unique<Program>(Program{description, matmul(description)});
+    auto made = std::make_unique<Program>(Program{description.scratchpad_desc(), matmul(description)});
     const std::unique_lock lock(programs_mutex);
     return *programs().try_emplace(shape, std::move(made)).first->second;
   } catch (const dnnl::error& error) {
@@ -121,6 +121,7 @@ const Program& program(const Shape& shape, const memory::desc& a, const memory::
 struct Call {
   const Program* program;
   memory a, b, c, scratchpad;
+  std::size_t scratch_bytes;
 };
 
 struct ThreadState {
@@ -144,9 +145,12 @@ Call& call_for(const Shape& shape, const memory::desc& b, const Operand& a_opera
   const memory::desc c_layout =
       strided(shape.m, shape.n, memory::data_type::f32, std::max(c.outerStride(), shape.n), false);
   const Program& made = program(shape, a, b, c_layout);
-  Call call{&made, memory(a, engine(), nullptr), shape.b_is_packed ? memory() : memory(b, engine(), nullptr),
+  Call call{&made,
+            memory(a, engine(), nullptr),
+            shape.b_is_packed ? memory() : memory(b, engine(), nullptr),
             memory(c_layout, engine(), nullptr),
-            memory(made.description.scratchpad_desc(), engine(), nullptr)};
+            memory(made.scratchpad, engine(), nullptr),
+            made.scratchpad.get_size()};
   return state.calls.emplace(shape, std::move(call)).first->second;
 }
 
@@ -154,8 +158,7 @@ void run(Call& call, const void* a, const memory& b, Out c) {
   ThreadState& state = thread_state();
   call.a.set_data_handle(const_cast<void*>(a));
   call.c.set_data_handle(c.data());
-  const std::size_t scratch_bytes = call.program->description.scratchpad_desc().get_size();
-  if (scratch_bytes > 0) call.scratchpad.set_data_handle(state.scratchpad.reserve(scratch_bytes));
+  if (call.scratch_bytes > 0) call.scratchpad.set_data_handle(state.scratchpad.reserve(call.scratch_bytes));
   // The C call takes its arguments without allocating.
   const std::array<dnnl_exec_arg_t, 4> arguments{{{DNNL_ARG_SRC, call.a.get()},
                                                   {DNNL_ARG_WEIGHTS, b.get()},

@@ -10,4 +10,9 @@ const char* __lsan_default_suppressions() { return "leak:tbb::detail::r1::observ
 // An error that is only printed would let a test pass.
 const char* __ubsan_default_options() { return "halt_on_error=1:print_stacktrace=1"; }
 
+// oneDNN is not built with the thread sanitizer, which then does not see the locks of its cache of programs:
+// it takes a program that one thread made and another uses for a race (libdnnl 2.6 and 3.2). What our threads
+// do to each other outside of the library is still found.
+const char* __tsan_default_suppressions() { return "race:libdnnl.so\n"; }
+
 }  // extern "C"

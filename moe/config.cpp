@@ -84,6 +84,12 @@ MoeConfig MoeConfig::expanded() const {
   return result;
 }
 
+std::vector<std::string> MoeConfig::loss_names() const {
+  std::vector<std::string> names = losses.names();
+  for (std::string& name : router.options().own_losses()) names.push_back(std::move(name));
+  return names;
+}
+
 Index MoeConfig::num_experts() const {
   Index count = 0;
   for (const ExpertGroup& group : experts) count += group.count * granularity;

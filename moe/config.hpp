@@ -51,6 +51,8 @@ struct MoeConfig {
   MoeConfig expanded() const;
   // E, with `granularity` carried out.
   Index num_experts() const;
+  // The names of the auxiliary losses that the layer has: those with a weight, and the router's own.
+  std::vector<std::string> loss_names() const;
 
  private:
   void check(FieldVisitor& v) const;

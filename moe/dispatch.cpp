@@ -22,8 +22,7 @@ std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 void prefetch_slot(const RoutingPlan& plan, Index choice, In slots) {
   if (choice >= plan.num_choices()) return;
   const Index slot = plan.slot_of_choice[at(choice)];
-  if (slot >= 0)
-    prefetch(slots.row(slot).data(), static_cast<std::size_t>(slots.cols()) * sizeof(Scalar));
+  if (slot >= 0) prefetch(slots.row(slot).data(), static_cast<std::size_t>(slots.cols()) * sizeof(Scalar));
 }
 
 // The weighted sum of each token's slots: (S, d) -> (N, d). w: (A, 1).
@@ -104,8 +103,8 @@ class Dispatch {
     Matrix dw = Matrix::Zero(w.rows(), 1);
     backward_blocks(slots, [&](const Block& block) {
       Matrix dslots(block.rows, dy.cols());
-      combine_backward(*plan_, block.first_slot, slots.middleRows(block.first_slot, block.rows), w, dy, dslots,
-                       dw);
+      combine_backward(*plan_, block.first_slot, slots.middleRows(block.first_slot, block.rows), w, dy,
+                       dslots, dw);
       return dslots;
     });
     if (weights.requires_grad()) weights.add_grad(std::move(dw));
@@ -121,7 +120,8 @@ class Dispatch {
     Index rows;
   };
 
-  // Everything but the gradient of x itself. dy_of(block): the gradient of a block's outputs; dx (S, d_model).
+  // Everything but the gradient of x itself. dy_of(block): the gradient of a block's outputs; dx (S,
+  // d_model).
   template <class F>
   void backward_blocks(Matrix& dx, const F& dy_of) {
     run_pieces(&ExpertPass::num_preparations, &ExpertPass::prepare_backward);

@@ -166,11 +166,6 @@ Variable Losses::expert_diversity() const {
   return ops::scale(ops::sum(ops::multiply(pairs, Variable(std::move(per_pair)))), 1 / counted);
 }
 
-bool any_weight(const LossesConfig& c) {
-  return c.load_balance.weight != 0 || c.z.weight != 0 || c.importance_cv2.weight != 0 ||
-         c.load_cv2.weight != 0 || c.entropy.weight != 0 || c.expert_diversity.weight != 0;
-}
-
 }  // namespace
 
 void LossConfig::fields(FieldVisitor& v) {
@@ -193,6 +188,20 @@ void LossesConfig::fields(FieldVisitor& v) {
   v("expert_diversity", expert_diversity, {.help = "Mean pairwise cosine of a token's expert outputs"});
 }
 
+std::vector<std::string> LossesConfig::names() const {
+  std::vector<std::string> all;
+  const auto add = [&](std::string name, double weight) {
+    if (weight != 0) all.push_back(std::move(name));
+  };
+  add("load_balance", load_balance.weight);
+  add("z", z.weight);
+  add("importance_cv2", importance_cv2.weight);
+  add("load_cv2", load_cv2.weight);
+  add("entropy", entropy.weight);
+  add("expert_diversity", expert_diversity.weight);
+  return all;
+}
+
 void LossesConfig::check(FieldVisitor& v, const RouterTraits& router, Index num_experts) const {
   const auto needs = [&](bool given, double weight, std::string_view name, std::string_view what) {
     v.check(weight == 0 || given, fmt::format("losses.{}", name), fmt::format("this router has no {}", what));
@@ -213,7 +222,7 @@ void LossesConfig::check(FieldVisitor& v, const RouterTraits& router, Index num_
 
 std::vector<AuxiliaryLoss> auxiliary_losses(const LossesConfig& config, const LossInput& input) {
   std::vector<AuxiliaryLoss> losses;
-  if (!any_weight(config)) return losses;
+  if (config.names().empty()) return losses;
   const bool no_tokens = real_tokens(input.batch).empty();
   const Losses compute(input);
   const auto add = [&](std::string name, double weight, const auto& value) {

@@ -34,6 +34,8 @@ struct LossesConfig {
   LossConfig entropy;
   LossConfig expert_diversity;
   void fields(FieldVisitor& v);
+  // The names of those with a weight other than 0, in order.
+  std::vector<std::string> names() const;
   // Losses that the router gives no grounds for; paths relative to the `ffn:` block.
   void check(FieldVisitor& v, const RouterTraits& router, Index num_experts) const;
 };

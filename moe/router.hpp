@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace moelab::moe {
@@ -106,6 +107,8 @@ class RouterOptions {
   virtual Share parameter_share(Index num_experts, Index context) const {
     return active_share(num_experts, context);
   }
+  // The names of the losses that the router adds of its own.
+  virtual std::vector<std::string> own_losses() const { return {}; }
   // For the `granularity` shorthand: as many times more choices.
   virtual void multiply_top_k(Index /*factor*/) {}
 };

@@ -196,7 +196,8 @@ Variable activate(Activation activation, const Variable& x) {
     const Scalar* saved = x.value().data();
     Matrix dx(dy.rows(), dy.cols());
     parallel::for_blocks(dx.size(), kBlock, [&](Index begin, Index end) {
-      activate_backward(activation, saved + begin, dy.data() + begin, dx.data() + begin, nullptr, end - begin);
+      activate_backward(activation, saved + begin, dy.data() + begin, dx.data() + begin, nullptr,
+                        end - begin);
     });
     x.add_grad(std::move(dx));
   });

@@ -58,7 +58,7 @@ std::string short_tokens(Index tokens) {
   return fmt::format("{}", tokens);
 }
 
-// Names of the metrics that a run records, but for the auxiliary losses.
+// Names of the metrics that a run records.
 std::vector<std::string> recorded_metrics(const RunConfig& config) {
   std::vector<std::string> names = {"eval/loss"};
   for (const std::string& domain : config.data.domain_names()) names.push_back("eval/loss/" + domain);
@@ -67,6 +67,11 @@ std::vector<std::string> recorded_metrics(const RunConfig& config) {
   for (const char* name : {"loss", "lr", "grad_norm", "step_seconds", "tokens_per_second"})
     names.push_back(std::string("train/") + name);
   names.emplace_back("train/active_compute_ratio");
+  for (Index layer = 0; layer < config.model.num_layers; ++layer) {
+    const moe::FfnConfig& ffn = config.model.ffn_of(layer);
+    if (ffn.kind != "moe") continue;
+    for (const std::string& loss : ffn.moe.loss_names()) names.push_back("train/aux_" + loss);
+  }
   return names;
 }
 
@@ -170,8 +175,7 @@ class Loader {
         if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
       }
     }
-    if (std::find(known.begin(), known.end(), metric) != known.end() || metric.starts_with("train/aux_"))
-      return;
+    if (std::find(known.begin(), known.end(), metric) != known.end()) return;
     const Node* node = find_path(root_, "compare.metric");
     const std::string near = nearest(metric, known);
     diagnostics_.error(node == nullptr ? root_.mark : node->mark,

@@ -42,7 +42,11 @@ ModelOutput Encoder::forward(const Batch& batch, const ForwardContext& context) 
   Transformer::Output output =
       transformer_.forward({batch.num_sequences, batch.seq_len, inputs, batch.is_real}, context);
   ops::TaskLoss loss = ops::cross_entropy(output.logits, targets, kIgnoredTarget);
-  return {std::move(loss.mean), std::move(loss.rows), loss.num_counted, std::move(output.ffn)};
+  return {.loss = std::move(loss.mean),
+          .target_losses = std::move(loss.rows),
+          .num_counted = loss.num_counted,
+          .ffn = std::move(output.ffn),
+          .targets_are_inputs = true};
 }
 
 }  // namespace moelab

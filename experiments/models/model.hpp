@@ -19,6 +19,7 @@ struct ModelOutput {
   Index num_counted = 0;  // targets that count
   std::vector<moe::FfnOutput> ffn;         // one an FFN layer, in order; their y is released
   std::vector<std::uint8_t> correct = {};  // (B) classification: 1 where the best class is the target
+  bool targets_are_inputs = false;         // the target of a row is its own token (masked), not the next
 };
 
 class Model : public Module {

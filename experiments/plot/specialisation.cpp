@@ -142,7 +142,7 @@ Drawing tokens_figure(const ResultsFile& file, const FigureOptions& options) {
   const hdf5::Reader& reader = file.reader();
   const std::vector<std::int64_t> layers = layers_of(reader, path);
   // (sample, position, layer, slot)
-  const auto [shape, experts] = reader.read_array<std::int16_t>(
+  const auto [shape, experts] = reader.read_array<std::int32_t>(
       path + "expert_id", {hdf5::kAnyLength, hdf5::kAnyLength, layers.size(), hdf5::kAnyLength});
   const auto ids = reader.read_array<std::int32_t>(path + "token_id", {shape[0], shape[1]}).values;
   std::vector<std::string> texts;
@@ -177,7 +177,7 @@ Drawing tokens_figure(const ResultsFile& file, const FigureOptions& options) {
         column = 0;
         y += kRow;
       }
-      const std::int16_t expert = experts[(token * shape[2] + layer) * shape[3]];
+      const std::int32_t expert = experts[(token * shape[2] + layer) * shape[3]];
       const double x = kLeft + kCell * static_cast<double>(column), w = kCell * static_cast<double>(cells);
       if (expert >= 0) {
         Colour colour = palette(static_cast<std::size_t>(expert));

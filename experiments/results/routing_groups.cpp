@@ -208,7 +208,7 @@ RoutingSamples read_routing_samples(const hdf5::Reader& reader, const std::strin
   const std::string g = run_group + "/routing_samples/";
   if (!reader.has(g + "expert_id")) return s;
   const std::size_t layers = info.moe_layers.size();
-  auto [shape, expert_id] = reader.read_array<std::int16_t>(
+  auto [shape, expert_id] = reader.read_array<std::int32_t>(
       g + "expert_id", {hdf5::kAnyLength, hdf5::kAnyLength, layers, hdf5::kAnyLength});
   s.expert_id = std::move(expert_id);
   s.num_samples = static_cast<std::int64_t>(shape[0]);

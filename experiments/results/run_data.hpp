@@ -133,7 +133,7 @@ struct RoutingSamples {
   std::vector<std::int32_t> domain;     // (samples) index into RunInfo::domains, -1: none
   std::vector<std::int32_t> token_id;   // (samples, positions), -1: padding
   std::vector<std::string> token_text;  // (samples, positions), or empty
-  std::vector<std::int16_t> expert_id;  // (samples, positions, layers, slots), -1: dropped or no choice
+  std::vector<std::int32_t> expert_id;  // (samples, positions, layers, slots), -1: dropped or no choice
   std::vector<float> weight;            // the same shape, 0 where there is no expert
 };
 

@@ -69,9 +69,10 @@ Evaluation evaluate(Model& model, const Dataset& data, const EvaluationPlan& pla
       sums[domain] += output.target_losses[i];
       ++counts[domain];
     }
-    for (const std::int32_t id : batch.targets) {
-      if (id == kIgnoredTarget) continue;
-      target_bytes += data.token_bytes(id);
+    const std::vector<std::int32_t>& targets = output.targets_are_inputs ? batch.inputs : batch.targets;
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      if (targets[i] == kIgnoredTarget || std::isnan(output.target_losses[i])) continue;
+      target_bytes += data.token_bytes(targets[i]);
       ++num_targets;
     }
     num_classified += static_cast<std::int64_t>(output.correct.size());

@@ -242,7 +242,7 @@ RoutingSamples RoutingMonitor::samples(Index num_tokens) const {
         for (Index s = 0; s < num_slots; ++s) {
           const auto a = static_cast<std::size_t>(begin + s);
           const bool is_kept = begin + s < end && record.kept[a] != 0;
-          samples.expert_id.push_back(static_cast<std::int16_t>(is_kept ? record.expert_of[a] : -1));
+          samples.expert_id.push_back(is_kept ? record.expert_of[a] : -1);
           samples.weight.push_back(is_kept ? static_cast<float>(record.weight_of[a]) : 0.0F);
         }
       }

@@ -148,8 +148,7 @@ void FfnPass::backward(Index first, In dy, Out dx) {
     const Scalar* dy_row = dy.row(r).data();
     if (output_mask) {
       mask_row(*output_mask, first + r, ffn_.d_model, row.row(1).data());
-      row.row(0).head(ffn_.d_model).array() =
-          dy.row(r).array() * row.row(1).head(ffn_.d_model).array();
+      row.row(0).head(ffn_.d_model).array() = dy.row(r).array() * row.row(1).head(ffn_.d_model).array();
       dy_row = row.row(0).data();
     }
     dy_.set_row(first + r, dy_row);
@@ -269,8 +268,8 @@ void FfnPass::activate(const Scalar* pre, Scalar* hidden) const {
 
 void FfnPass::activate_backward(Scalar* pre, const Scalar* dhidden, Scalar* hidden) const {
   if (ffn_.gated) {
-    ops::activate_gated_backward(ffn_.activation, pre, pre + ffn_.d_ff, dhidden, pre, pre + ffn_.d_ff,
-                                 hidden, ffn_.d_ff);
+    ops::activate_gated_backward(ffn_.activation, pre, pre + ffn_.d_ff, dhidden, pre, pre + ffn_.d_ff, hidden,
+                                 ffn_.d_ff);
   } else {
     ops::activate_backward(ffn_.activation, pre, dhidden, pre, hidden, ffn_.d_ff);
   }

@@ -46,7 +46,7 @@ class ReluRouter final : public Router {
 
     const auto num_tokens = static_cast<double>(real_tokens(input.batch).size());
     const Variable sum = ops::sum(routing.weights);
-    routing.losses.push_back({"relu_sparsity", static_cast<double>(lambda_(0, 0)),
+    routing.losses.push_back({kReluSparsity, static_cast<double>(lambda_(0, 0)),
                               num_tokens > 0 ? ops::scale(sum, 1 / num_tokens) : sum});
     return routing;
   }

@@ -9,6 +9,9 @@
 
 namespace moelab::moe {
 
+// The name of the router's loss.
+inline constexpr const char* kReluSparsity = "relu_sparsity";
+
 class ReluOptions : public RouterOptions {
  public:
   Index top_k = 0;  // experts a token shall have on average
@@ -19,6 +22,7 @@ class ReluOptions : public RouterOptions {
   std::unique_ptr<RouterOptions> clone() const override { return std::make_unique<ReluOptions>(*this); }
   std::unique_ptr<Router> make(const RouterShape& shape) const override;
   RouterTraits traits(Index num_experts) const override;
+  std::vector<std::string> own_losses() const override { return {kReluSparsity}; }
   void multiply_top_k(Index factor) override { top_k *= factor; }
 };
 

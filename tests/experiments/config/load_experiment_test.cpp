@@ -118,6 +118,14 @@ TEST_CASE("A metric that no run records is told before anything is trained") {
   CHECK(has(errors(kBase + "compare: {metric: eval/bits_per_byte}\n"), "is recorded by no run"));
   CHECK(has(errors(kBase + "compare: {metric: eval/accuracy}\n"), "is recorded by no run"));
   CHECK(errors(kBase + "compare: {metric: train/grad_norm}\n").empty());
+  // Auxiliary losses, of a run that has one.
+  const std::string mixture =
+      "variants: {moe: {model.ffn: {kind: moe, experts: {kind: ffn, count: 4, activation: relu, d_ff: 8}, "
+      "router: {kind: top_k, top_k: 2}, losses: {z: 1e-3}}}}\n";
+  CHECK(errors(kBase + mixture + "compare: {metric: train/aux_z}\n").empty());
+  CHECK(
+      has(errors(kBase + mixture + "compare: {metric: train/aux_load_balance}\n"), "is recorded by no run"));
+  CHECK(has(errors(kBase + "compare: {metric: train/aux_z}\n"), "is recorded by no run"));
 }
 
 TEST_CASE("Class names are the domains of the results") {

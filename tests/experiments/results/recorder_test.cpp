@@ -75,6 +75,18 @@ TEST_CASE("recorder snapshot holds what was recorded", "[recorder]") {
   CHECK(samples.token_text == example_samples().token_text);
 }
 
+TEST_CASE("sampled experts are kept whatever their number", "[recorder]") {
+  const TemporaryFolder folder;
+  Recorder recorder = Recorder::create(folder.path(), example_info("moe", 1));
+  record(recorder, 1, 2);
+  RoutingSamples samples = example_samples();
+  samples.expert_id.front() = 999'999;
+  recorder.set_routing_samples(samples);
+  recorder.write_snapshot();
+  const hdf5::Reader file(folder.path() / "run.h5");
+  CHECK(read_routing_samples(file, "runs/moe-s1", example_info("moe", 1)).expert_id == samples.expert_id);
+}
+
 TEST_CASE("recorder resumes at a checkpoint as if nothing had happened", "[recorder]") {
   const TemporaryFolder whole_folder, cut_folder;
   {

@@ -22,13 +22,14 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Says the losses that it was given, whatever the batch, and remembers the contexts.
 class SaysLosses final : public Model {
  public:
-  SaysLosses(std::vector<double> losses, Index num_counted)
-      : losses_(std::move(losses)), num_counted_(num_counted) {}
+  SaysLosses(std::vector<double> losses, Index num_counted, bool targets_are_inputs = false)
+      : losses_(std::move(losses)), num_counted_(num_counted), targets_are_inputs_(targets_are_inputs) {}
   ModelOutput forward(const Batch& /*batch*/, const ForwardContext& context) override {
     contexts.push_back(context);
     ModelOutput output;
     output.target_losses = losses_;
     output.num_counted = num_counted_;
+    output.targets_are_inputs = targets_are_inputs_;
     return output;
   }
   std::vector<moe::FfnBlock*> ffn_blocks() override { return {}; }
@@ -39,9 +40,10 @@ class SaysLosses final : public Model {
  private:
   std::vector<double> losses_;
   Index num_counted_;
+  bool targets_are_inputs_;
 };
 
-// One sequence of four features a batch, of one domain.
+// Sequences of the tokens 1 to 4, of one domain, each followed by the token 5; a token has as many bytes.
 class Sequences final : public Dataset {
  public:
   explicit Sequences(std::int64_t num_sequences) : num_sequences_(num_sequences) {}
@@ -55,9 +57,14 @@ class Sequences final : public Dataset {
     Batch batch;
     batch.num_sequences = count;
     batch.seq_len = 4;
+    for (Index b = 0; b < count; ++b) {
+      for (const std::int32_t id : {1, 2, 3, 4}) batch.inputs.push_back(id);
+      for (int t = 0; t < 4; ++t) batch.targets.push_back(5);
+    }
     batch.domain.assign(static_cast<std::size_t>(count), 0);
     return batch;
   }
+  Index token_bytes(std::int32_t id) const override { return id; }
   std::vector<DomainStatistics> statistics() const override { return {{"only", 0, 4, 0}}; }
 
  private:
@@ -88,6 +95,12 @@ TEST_CASE("targets that do not count are left out of an evaluation", "[evaluator
   CHECK(evaluation.loss == 2);
   CHECK(evaluation.num_counted == 3);
   CHECK_THROWS_WITH(evaluated({kNaN, kNaN, kNaN, kNaN}, 0), Contains("no target of 1 sequences counts"));
+}
+
+TEST_CASE("bytes are those of the targets: the next tokens, or the masked ones themselves", "[evaluator]") {
+  CHECK(evaluated({1, kNaN, 2, 3}, 3).bytes_per_token == 5);
+  SaysLosses masked({kNaN, 1, kNaN, 1}, 2, true);
+  CHECK(evaluate(masked, Sequences(1), {}, {}).bytes_per_token == 3);  // of tokens 2 and 4
 }
 
 TEST_CASE("each batch of an evaluation draws numbers of its own, whether more follow or not", "[evaluator]") {
