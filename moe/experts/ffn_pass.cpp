@@ -23,17 +23,10 @@ Index padded_count(Index rows) {
   return rows - rest + (rest > 0 ? gemm::serial::padded_rows(rest) : 0);
 }
 
-// Of a block that a product is about to write.
-void prefetch_result(Out y) {
-  for (Index r = 0; r < y.rows(); ++r)
-    prefetch_to_write(y.row(r).data(), static_cast<std::size_t>(y.cols()) * sizeof(Scalar));
-}
-
 // Runs product(out) with out of `padded` rows, of which y takes the first.
 template <class Product>
 void store(Out y, Index padded, const Product& product) {
   if (padded == y.rows()) {
-    prefetch_result(y);
     product(y);
     return;
   }
@@ -76,7 +69,10 @@ void FfnPass::forward(Index first, Out y) {
     hidden.set_row(r, row.row(0).data());
   }
 
-  store(y, padded, [&](Out out) { multiply(hidden.operand(0, padded), ffn_.w2.packed(), out, count); });
+  store(y, padded, [&](Out out) {
+    prefetch_result(out);
+    multiply(hidden.operand(0, padded), ffn_.w2.packed(), out, count);
+  });
   if (ffn_.b2) y.rowwise() += ffn_.b2->value().row(0);
   if (const auto output_mask = mask(true)) {
     Matrix factors(1, ffn_.d_model);
@@ -251,6 +247,12 @@ void FfnPass::gather(Index first, Index count, OperandRows& to, Index to_first) 
     to.copy_row(to_first + r, rows_.operands, rows_.tokens[static_cast<std::size_t>(first + r)]);
   }
   to.set_rows_zero(to_first + count, padded_count(count) - count);
+}
+
+void FfnPass::prefetch_result(Out y) const {
+  if (!gemm::uses_bfloat16(precision())) return;
+  for (Index r = 0; r < y.rows(); ++r)
+    prefetch_to_write(y.row(r).data(), static_cast<std::size_t>(y.cols()) * sizeof(Scalar));
 }
 
 void FfnPass::add_inner_bias(Out pre) const {

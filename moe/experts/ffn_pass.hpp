@@ -40,6 +40,9 @@ class FfnPass final : public ExpertPass {
   // factor (cols) of one row.
   void mask_row(const ops::DropoutMask& mask, Index row, Index cols, Scalar* factors) const;
   void gather(Index first, Index count, OperandRows& to, Index to_first) const;
+  // Before a product writes y. In bfloat16 the product is done sooner than its lines have come; in float32 it
+  // is not, and asking for them costs more than it gains.
+  void prefetch_result(Out y) const;
   void add_inner_bias(Out pre) const;
   // One row of hidden values from its pre-activation.
   void activate(const Scalar* pre, Scalar* hidden) const;
