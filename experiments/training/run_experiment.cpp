@@ -9,6 +9,7 @@
 #include "experiments/results/results_file.hpp"
 #include "experiments/results/run_store.hpp"
 #include "experiments/training/branch.hpp"
+#include "experiments/training/open_execution.hpp"
 #include "experiments/training/progress.hpp"
 #include "experiments/training/run_one.hpp"
 #include "experiments/training/time_left.hpp"
@@ -16,12 +17,9 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <set>
 
 namespace moelab {
 
@@ -53,60 +51,6 @@ ProgressState state_of(const TrainerStatus& status) {
   state.dead_fraction = status.dead_fraction;
   state.tokens_per_second = status.tokens_per_second;
   return state;
-}
-
-ExperimentInfo info_of(const Experiment& experiment) {
-  ExperimentInfo info;
-  info.name = experiment.name;
-  info.description = experiment.description;
-  info.config_source = experiment.source;
-  info.overrides = experiment.overrides;
-  info.baseline = experiment.compare.baseline.value_or("");
-  info.metric = experiment.compare.metric;
-  info.confidence = experiment.compare.confidence;
-  return info;
-}
-
-// `before` with what this execution brings.
-ExecutionRecord record_of(const Experiment& experiment, const ExecutionRecord& before) {
-  std::set<std::string> trained(before.runs.begin(), before.runs.end());
-  for (const Run& run : experiment.runs) trained.insert(run.name);
-  ExecutionRecord record{experiment.overrides, {}, {}, experiment.initial_weights};
-  for (const std::string& name : experiment.run_names) {
-    (trained.contains(name) ? record.runs : record.other_runs).push_back(name);
-  }
-  return record;
-}
-
-RunStore create_store(const Experiment& experiment, const RunOptions& options) {
-  RunStore store =
-      RunStore::create(options.output_root, experiment.name, experiment.source,
-                       std::filesystem::absolute(experiment.file).parent_path(), record_of(experiment, {}));
-  write_experiment_json(store.info_path(), info_of(experiment));
-  return store;
-}
-
-RunStore open_store(const std::filesystem::path& folder) {
-  RunStore store = RunStore::open(folder);
-  store.lock();
-  return store;
-}
-
-// How a run ended, or that it has not: its snapshot says so. Nothing where there is none. One that cannot be
-// read is told of, and the run goes on from its checkpoint and its journal.
-std::optional<RunStatus> status_in(const std::filesystem::path& folder,
-                                   const std::function<void(const std::string&)>& note) {
-  const std::filesystem::path snapshot = folder / "run.h5";
-  if (!std::filesystem::exists(snapshot)) return std::nullopt;
-  try {
-    const ResultsFile file(snapshot);
-    require(file.runs().size() == 1, "[results] {} holds {} runs instead of one", snapshot.string(),
-            file.runs().size());
-    return file.runs().front().status;
-  } catch (const Error& error) {
-    note(fmt::format("passed over: {}", error.what()));
-    return std::nullopt;
-  }
 }
 
 // Runs by themselves; a trunk with its branches after it.

@@ -34,6 +34,17 @@ int read_all_files(const fs::path& root) {
   return files;
 }
 
+// Both runs are done, with the same bits.
+void check_same(const ResultsFile& whole, const ResultsFile& resumed) {
+  REQUIRE(resumed.runs().size() == 2);
+  for (const RunSummary& run : whole.runs()) {
+    CHECK(resumed.run(run.run).status == RunStatus::done);
+    for (const std::string metric : {"train/loss", "train/grad_norm", "eval/loss"}) {
+      CHECK(resumed.series(run.run, metric)->value == whole.series(run.run, metric)->value);
+    }
+  }
+}
+
 // 80 steps with a snapshot and a checkpoint at every second step.
 const std::vector<std::string> kOverrides{"train.max_steps=80", "eval={every_tokens: 256, max_tokens: 64}",
                                           "train.checkpoint={every_tokens: 256, keep: 2}"};
@@ -63,34 +74,36 @@ TEST_CASE("killed at any time, every file is readable, and resuming ends with th
   const double until_end = elapsed().count();
 
   const random::Stream stream(1, "moments of death");
-  const fs::path latest = fixture.folder.path() / "killed" / "trainer_test" / "latest";
+  const ResultsFile whole(fixture.folder.path() / "whole" / "trainer_test" / "latest" / "results.h5");
+  const char* wanted = std::getenv("MOELAB_KILLS");
+  const int kills = wanted != nullptr ? std::stoi(wanted) : 12;
   int killed = 0;
   int files = 0;
-  const char* wanted = std::getenv("MOELAB_KILLS");
-  const std::uint64_t kills = wanted != nullptr ? std::stoull(wanted) : 20;
-  for (std::uint64_t i = 0; i < kills; ++i) {
+  int ended = 0;  // executions that came to their end; then a new one is begun
+  bool is_at_end = false;
+  for (std::uint64_t i = 0; killed < kills || !is_at_end; ++i) {
+    const std::string output = fmt::format("killed_{}", ended);
+    const fs::path latest = fixture.folder.path() / output / "trainer_test" / "latest";
     const pid_t pid = fs::exists(latest / "source_folder.txt") ? start({"run", "--resume", latest.string()})
-                                                               : start(run_arguments(fixture, "killed"));
-    const double moment = until_first_file + 0.3 * stream.uniform(i) * (until_end - until_first_file);
-    std::this_thread::sleep_for(std::chrono::duration<double>(moment));
-    ::kill(pid, SIGKILL);
-    killed += WIFSIGNALED(status_of(pid)) ? 1 : 0;
-    if (fs::exists(fixture.folder.path() / "killed"))
-      files += read_all_files(fixture.folder.path() / "killed");
-  }
-  CHECK(killed > 0);
-  CHECK(files > static_cast<int>(kills));
-  REQUIRE(status_of(start({"run", "--resume", latest.string()})) == 0);
-
-  const ResultsFile whole(fixture.folder.path() / "whole" / "trainer_test" / "latest" / "results.h5");
-  const ResultsFile resumed(latest / "results.h5");
-  REQUIRE(resumed.runs().size() == 2);
-  for (const RunSummary& run : whole.runs()) {
-    CHECK(resumed.run(run.run).status == RunStatus::done);
-    for (const std::string metric : {"train/loss", "train/grad_norm", "eval/loss"}) {
-      CHECK(resumed.series(run.run, metric)->value == whole.series(run.run, metric)->value);
+                                                               : start(run_arguments(fixture, output));
+    if (killed < kills) {
+      const double latest_moment = until_first_file + 0.5 * (until_end - until_first_file);
+      std::this_thread::sleep_for(std::chrono::duration<double>(stream.uniform(i) * latest_moment));
+      ::kill(pid, SIGKILL);
     }
+    const int status = status_of(pid);
+    is_at_end = !WIFSIGNALED(status);
+    if (fs::exists(fixture.folder.path() / output)) files += read_all_files(fixture.folder.path() / output);
+    if (!is_at_end) {
+      ++killed;
+      continue;
+    }
+    REQUIRE(status == 0);
+    check_same(whole, ResultsFile(latest / "results.h5"));
+    ++ended;
   }
+  CHECK(files > kills);
+  WARN(fmt::format("{} kills, {} executions brought to their end, {} files read", killed, ended, files));
 }
 
 TEST_CASE("Ctrl-C ends a run after a checkpoint, with status 130", "[kill]") {
