@@ -131,7 +131,7 @@ class Reader {
   std::vector<std::string> groups(const std::string& group = "") const;
   std::vector<std::string> datasets(const std::string& group = "") const;
   std::vector<std::size_t> shape(const std::string& dataset) const;
-  // All values, converted to T (float, double, int16, int32, int64, uint8 or std::string).
+  // All values, converted to T (float, double, int32, int64, uint8 or std::string).
   template <class T>
   std::vector<T> read(const std::string& dataset) const;
   // The same with the shape, which must be as wanted: Error saying both where it is not.

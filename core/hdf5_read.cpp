@@ -182,7 +182,6 @@ std::vector<T> Reader::read(const std::string& dataset) const {
 }
 template std::vector<float> Reader::read(const std::string&) const;
 template std::vector<double> Reader::read(const std::string&) const;
-template std::vector<std::int16_t> Reader::read(const std::string&) const;
 template std::vector<std::int32_t> Reader::read(const std::string&) const;
 template std::vector<std::int64_t> Reader::read(const std::string&) const;
 template std::vector<std::uint8_t> Reader::read(const std::string&) const;
@@ -206,7 +205,6 @@ Array<T> Reader::read_array(const std::string& dataset, std::initializer_list<st
 }
 template Array<float> Reader::read_array(const std::string&, std::initializer_list<std::size_t>) const;
 template Array<double> Reader::read_array(const std::string&, std::initializer_list<std::size_t>) const;
-template Array<std::int16_t> Reader::read_array(const std::string&, std::initializer_list<std::size_t>) const;
 template Array<std::int32_t> Reader::read_array(const std::string&, std::initializer_list<std::size_t>) const;
 template Array<std::int64_t> Reader::read_array(const std::string&, std::initializer_list<std::size_t>) const;
 template Array<std::string> Reader::read_array(const std::string&, std::initializer_list<std::size_t>) const;

@@ -18,8 +18,6 @@ constexpr std::size_t kChunkBytes = 1 << 20;      // fewer rows where they are l
 constexpr std::size_t kMaxChunkBytes = 64 << 20;  // longer rows are stored without chunks
 constexpr std::size_t kContiguousBytes = 512;     // smaller is not worth a chunk index
 
-std::string at(const std::string& file, const std::string& path) { return path + " of " + file; }
-
 std::string child_path(const std::string& path, const std::string& name) { return path + "/" + name; }
 
 // For the library, to which a NUL is the end of a text.

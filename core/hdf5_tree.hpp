@@ -21,6 +21,9 @@ struct Written {
   std::uint64_t checksum;
 };
 
+// "PATH of FILE", for messages.
+inline std::string at(const std::string& file, const std::string& path) { return path + " of " + file; }
+
 class TreeWriter {
  public:
   TreeWriter(std::string file, const WriteOptions& options) : file_(std::move(file)), options_(options) {}

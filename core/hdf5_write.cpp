@@ -10,8 +10,6 @@ namespace moelab::hdf5 {
 
 namespace {
 
-std::string at(const std::string& file, const std::string& path) { return path + " of " + file; }
-
 std::uint64_t checksum_of(const Reader& reader, const Written& expected, const std::string& file) {
   Checksum checksum;
   const Values values = reader.dataset(expected.path).values;

@@ -120,8 +120,8 @@ class Dispatch {
     Index rows;
   };
 
-  // Everything but the gradient of x itself. dy_of(block): the gradient of a block's outputs; dx (S,
-  // d_model).
+  // Everything but the gradient of x itself. dy_of(block): the gradient of a block's outputs.
+  // dx: (S, d_model).
   template <class F>
   void backward_blocks(Matrix& dx, const F& dy_of) {
     run_pieces(&ExpertPass::num_preparations, &ExpertPass::prepare_backward);

@@ -127,7 +127,7 @@ FfnOutput MoeLayer::run_choices(const Variable& x, const TokenBatch& batch, cons
   const Variable weights = combine_weights(routing, record.kept);
   FfnOutput output;
   Variable slots;
-  if (config_.losses.expert_diversity.weight != 0) {
+  if (config_.losses.expert_diversity.weight != 0) {  // the loss that reads the experts' outputs
     slots = run_experts(experts_, x, plan, context);
     output.y = combine(slots, weights, plan);
   } else {

@@ -42,7 +42,7 @@ bool is_gated(Activation activation);
 // Kernels on n consecutive entries. An output may be the same array as an input; other overlaps are not
 // allowed. Error where the activation is gated, or is not.
 void activate(Activation activation, const Scalar* x, Scalar* y, Index n);
-// The gradient, and where y is not null the value again, which is made of the same terms.
+// Gradients; where y, an array of its own, is not null, also the value, which is made of the same terms.
 void activate_backward(Activation activation, const Scalar* x, const Scalar* dy, Scalar* dx, Scalar* y,
                        Index n);
 void activate_gated(Activation activation, const Scalar* gate, const Scalar* up, Scalar* y, Index n);

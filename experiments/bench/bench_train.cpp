@@ -1,109 +1,23 @@
-#include "core/ops/elementwise.hpp"
-#include "core/optim.hpp"
-#include "core/random.hpp"
+#include "core/parallel.hpp"
 #include "experiments/bench/bench.hpp"
+#include "experiments/bench/peak.hpp"
 #include "experiments/bench/peer.hpp"
-#include "experiments/models/make_model.hpp"
-#include "moe/routers/top_k.hpp"
+#include "experiments/bench/products.hpp"
+#include "experiments/bench/speed.hpp"
+#include "experiments/bench/train_case.hpp"
 
+#include <algorithm>
 #include <array>
-#include <chrono>
-#include <memory>
 
 namespace moelab::bench {
 
 namespace {
 
-ModelConfig model_config(const DecoderShape& shape, bool is_moe) {
-  ModelConfig config;
-  config.d_model = shape.d_model;
-  config.num_layers = shape.num_layers;
-  config.num_heads = shape.num_heads;
-  if (!is_moe) {
-    config.ffn.dense.activation = "swiglu";
-    config.ffn.dense.d_ff = shape.d_ff * shape.top_k;
-    return config;
-  }
-  config.ffn.kind = "moe";
-  moe::ExpertGroup group;
-  group.count = shape.num_experts;
-  group.expert.set_kind("ffn");
-  group.expert.as<moe::FfnExpertOptions>().activation = "swiglu";
-  group.expert.as<moe::FfnExpertOptions>().d_ff = shape.d_ff;
-  config.ffn.moe.experts = {group};
-  config.ffn.moe.router.set_kind("top_k");
-  config.ffn.moe.router.as<moe::TopKOptions>().choice.top_k = shape.top_k;
-  config.ffn.moe.losses.load_balance.weight = 0.01;
-  return config;
+// Seconds of a step in PyTorch: dense, mixture.
+std::array<double, 2> run_train_peers(const Options& options, const DecoderShape& shape,
+                                      gemm::Precision precision) {
+  return {run_train_peer(options, shape, precision, false), run_train_peer(options, shape, precision, true)};
 }
-
-Batch random_batch(const DecoderShape& shape) {
-  Batch batch;
-  batch.num_sequences = shape.batch;
-  batch.seq_len = shape.seq_len;
-  const random::Stream stream(0, "bench/tokens");
-  const auto vocab = static_cast<std::uint64_t>(shape.vocab_size);
-  for (Index i = 0; i < batch.size(); ++i) {
-    batch.inputs.push_back(static_cast<std::int32_t>(stream.below(static_cast<std::uint64_t>(2 * i), vocab)));
-    batch.targets.push_back(
-        static_cast<std::int32_t>(stream.below(static_cast<std::uint64_t>(2 * i + 1), vocab)));
-  }
-  return batch;
-}
-
-enum Phase { kForward, kBackward, kUpdate, kNumPhases };
-
-// A model with all that a training step needs.
-class TrainCase {
- public:
-  TrainCase(const DecoderShape& shape, gemm::Precision precision, bool is_moe)
-      : batch_(random_batch(shape)),
-        model_(make_model(model_config(shape, is_moe),
-                          {.seq_len = shape.seq_len, .vocab_size = shape.vocab_size})),
-        store_(*model_, 0),
-        optimizer_(make_adamw(store_, {.weight_decay = 0.1})) {
-    context_.training = context_.record = true;
-    context_.precision = precision;
-  }
-
-  void step() {
-    using Clock = std::chrono::steady_clock;
-    const auto start = Clock::now();
-    Variable total;
-    {
-      const ModelOutput output = model_->forward(batch_, context_);
-      total = output.loss;
-      double layers_with_losses = 0;
-      for (const moe::FfnOutput& ffn : output.ffn) layers_with_losses += ffn.losses.empty() ? 0 : 1;
-      for (const moe::FfnOutput& ffn : output.ffn) {
-        for (const moe::AuxiliaryLoss& loss : ffn.losses) {
-          total = ops::add(total, ops::scale(loss.value, loss.weight / layers_with_losses));
-        }
-      }
-    }
-    const auto forward_done = Clock::now();
-    store_.zero_grads();
-    backward(total);
-    total = {};
-    const auto backward_done = Clock::now();
-    clip_grad_norm(store_, 1.0);
-    optimizer_->step(1e-3);
-    ++context_.step;
-    const auto update_done = Clock::now();
-    phases_[kForward].push_back(std::chrono::duration<double>(forward_done - start).count());
-    phases_[kBackward].push_back(std::chrono::duration<double>(backward_done - forward_done).count());
-    phases_[kUpdate].push_back(std::chrono::duration<double>(update_done - backward_done).count());
-  }
-  double median(Phase phase) const { return summarize(phases_[phase]).median; }
-
- private:
-  Batch batch_;
-  std::unique_ptr<Model> model_;
-  ParameterStore store_;
-  std::unique_ptr<Optimizer> optimizer_;
-  ForwardContext context_;
-  std::array<std::vector<double>, kNumPhases> phases_;
-};
 
 }  // namespace
 
@@ -117,29 +31,49 @@ Report bench_train(const Options& options, const DecoderShape& shape) {
       shape.d_model, shape.num_layers, shape.num_heads, shape.d_ff * shape.top_k, shape.num_experts,
       shape.d_ff, shape.top_k, shape.batch, shape.seq_len);
   table.labels = {"ffn", "precision"};
-  table.columns = {{"step_ms", "ms", "median time of a step", 1},
-                   {"spread", "1", "middle half of the times over the median", 2},
-                   {"tokens_per_second", "tokens/s", "speed of training", 0},
-                   {"forward_ms", "ms", "forward pass and losses", 1},
-                   {"backward_ms", "ms", "backward pass", 1},
-                   {"update_ms", "ms", "clipping and optimizer", 1},
-                   {"over_dense", "1", "time over that of the dense model", 2},
-                   {"peer_tokens_per_second", "tokens/s", "speed of PyTorch", 0},
-                   {"peer", "1", "speed over that of PyTorch", 2}};
+  table.columns = speed_columns();
+  for (const Column& column :
+       {Column{"forward_ms", "ms", "forward pass and losses", 1},
+        Column{"backward_ms", "ms", "backward pass", 1},
+        Column{"update_ms", "ms", "clipping and optimizer", 1},
+        Column{"over_dense", "1", "time over that of the dense model", 2},
+        Column{"peer_tokens_per_second", "tokens/s", "speed of PyTorch in its fastest step", 0},
+        Column{"peer", "1", "speed over that of PyTorch, both in their fastest step", 2}})
+    table.columns.push_back(column);
+  const double peak = fma_peak_gflops(parallel::threads());
+  const auto tokens = static_cast<double>(shape.batch * shape.seq_len);
   for (const gemm::Precision precision : options.precisions) {
+    const LayerShape mixture_layer{shape.batch * shape.seq_len, shape.d_model, shape.d_ff, shape.num_experts,
+                                   shape.top_k};
+    const LayerShape dense_layer{shape.batch * shape.seq_len, shape.d_model, shape.d_ff * shape.top_k, 1, 1};
+    LayerProducts mixture_products(mixture_layer, precision,
+                                   LayerCase(mixture_layer, precision).rows_of_experts());
+    LayerProducts dense_products(dense_layer, precision, {dense_layer.tokens});
     TrainCase dense(shape, precision, false);
     TrainCase mixture(shape, precision, true);
+    // The peer runs before and after, so that a machine that drifts does so for both.
+    const std::array<double, 2> peers = run_train_peers(options, shape, precision);
     const std::vector<Timing> times =
-        measure_in_turn(options.repeats, {[&] { dense.step(); }, [&] { mixture.step(); }});
-    const auto tokens = static_cast<double>(shape.batch * shape.seq_len);
-    for (const bool is_moe : {false, true}) {
-      const Timing& time = times[is_moe ? 1 : 0];
-      const TrainCase& model = is_moe ? mixture : dense;
-      const double peer = run_train_peer(options, shape, precision, is_moe);
-      table.add({{is_moe ? "moe" : "dense", name_of(precision)},
-                 {time.median * 1e3, time.spread, tokens / time.median, model.median(kForward) * 1e3,
-                  model.median(kBackward) * 1e3, model.median(kUpdate) * 1e3, time.median / times[0].median,
-                  tokens / peer, peer / time.median}});
+        measure_in_turn(options.repeats, {[&] { dense.step(); }, [&] { mixture.step(); },
+                                          [&] { dense_products.forward_backward(); },
+                                          [&] { mixture_products.forward_backward(); }});
+    const std::array<double, 2> after = run_train_peers(options, shape, precision);
+    for (const std::size_t is_moe : {0U, 1U}) {
+      const TrainCase& model = is_moe != 0 ? mixture : dense;
+      const double peer = std::min(peers[is_moe], after[is_moe]);
+      std::vector<double> values = speed_values({.time = times[is_moe],
+                                                 .flops = model.flops(),
+                                                 .tokens = tokens,
+                                                 .products_time = times[2 + is_moe],
+                                                 .products_flops = 3 * mixture_layer.flops(),
+                                                 .peak_gflops = peak,
+                                                 .precision = precision});
+      for (const Phase phase : {Phase::forward, Phase::backward, Phase::update})
+        values.push_back(model.median(phase, static_cast<std::size_t>(times[is_moe].repeats)) * 1e3);
+      values.push_back(times[is_moe].median / times[0].median);
+      values.push_back(tokens / peer);
+      values.push_back(peer / times[is_moe].fastest);
+      table.add({{is_moe != 0 ? "moe" : "dense", name_of(precision)}, std::move(values)});
     }
   }
   report.tables.push_back(std::move(table));

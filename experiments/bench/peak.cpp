@@ -3,6 +3,7 @@
 #include "core/parallel.hpp"
 #include "experiments/bench/timing.hpp"
 
+#include <limits>
 #include <vector>
 
 namespace moelab::bench {
@@ -32,6 +33,9 @@ float fma_loop(float start) {
 }  // namespace
 
 double fma_peak_gflops(int threads) {
+#ifndef __FMA__
+  return std::numeric_limits<double>::quiet_NaN();  // the loop would be another one than that of the products
+#endif
   std::vector<float> results(static_cast<std::size_t>(threads));
   const Timing timing = measure({.warmup = 2, .least = 5, .seconds = 0.2}, [&] {
     parallel::for_each(threads, [&](Index i) {

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <limits>
@@ -45,15 +46,17 @@ double PeerLayers::gflops(const LayerShape& shape, gemm::Precision precision, co
   return found == speeds_.end() ? std::numeric_limits<double>::quiet_NaN() : found->second;
 }
 
-void PeerLayers::add(const std::string& key, double gflops) { speeds_[key] = gflops; }
+void PeerLayers::add(const std::string& key, double gflops) {
+  double& best = speeds_[key];
+  best = std::max(best, gflops);
+}
 
 std::string PeerLayers::key(const LayerShape& shape, const std::string& precision, const std::string& pass) {
   return fmt::format("{} {} {}", shape.name(), precision, pass);
 }
 
-PeerLayers run_layer_peer(const Options& options) {
-  PeerLayers peer;
-  if (options.peer.empty()) return peer;
+void run_layer_peer(const Options& options, PeerLayers& peer) {
+  if (options.peer.empty()) return;
   const nlohmann::json json =
       run_script(options, "moe_layer_torch.py", fmt::format("--json --threads {}", parallel::threads()));
   for (const nlohmann::json& row : json.at("rows")) {
@@ -62,7 +65,6 @@ PeerLayers run_layer_peer(const Options& options) {
     peer.add(PeerLayers::key(shape, row.at("precision"), "forward"), row.at("forward_gflops"));
     peer.add(PeerLayers::key(shape, row.at("precision"), "both"), row.at("both_gflops"));
   }
-  return peer;
 }
 
 double run_train_peer(const Options& options, const DecoderShape& shape, gemm::Precision precision,

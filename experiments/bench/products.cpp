@@ -15,6 +15,7 @@ namespace {
 
 constexpr Index kBlockRows = 128;
 constexpr Index kGradientRows = 256;  // rows of a weight's gradient that are one task
+constexpr Index kChunkRows = 512;     // rows that one product adds to a gradient
 
 // A matrix that is kept in Scalar and, where products work in it, in bfloat16.
 class TypedMatrix {
@@ -85,10 +86,12 @@ LayerProducts::LayerProducts(const LayerShape& shape, gemm::Precision precision,
     : shape_(shape),
       rows_(std::move(rows_of_experts)),
       weights_(std::make_unique<Weights>(shape)),
-      operands_(std::make_unique<Operands>(shape, *std::max_element(rows_.begin(), rows_.end()), precision)) {
+      operands_(std::make_unique<Operands>(
+          shape, gemm::serial::padded_rows(*std::max_element(rows_.begin(), rows_.end())), precision)) {
   for (std::size_t e = 0; e < rows_.size(); ++e) {
     for (Index r = 0; r < rows_[e]; r += kBlockRows) {
-      blocks_.push_back({e, std::min(kBlockRows, rows_[e] - r)});
+      const Index rows = std::min(kBlockRows, rows_[e] - r);
+      blocks_.push_back({e, rows, gemm::serial::padded_rows(rows)});
     }
   }
 }
@@ -100,10 +103,10 @@ void LayerProducts::forward() {
     const Block& block = blocks_[static_cast<std::size_t>(i)];
     const Weights::Expert& expert = *weights_->experts[block.expert];
     thread_local Matrix pre, y;
-    pre.resize(block.rows, 2 * shape_.d_ff);
-    y.resize(block.rows, shape_.d_model);
-    gemm::serial::forward(operands_->x.block(block.rows), expert.gate_up.packed(), pre);
-    gemm::serial::forward(operands_->hidden.block(block.rows), expert.down.packed(), y);
+    pre.resize(block.padded, 2 * shape_.d_ff);
+    y.resize(block.padded, shape_.d_model);
+    gemm::serial::forward(operands_->x.block(block.padded), expert.gate_up.packed(), pre, false, block.rows);
+    gemm::serial::forward(operands_->hidden.block(block.padded), expert.down.packed(), y, false, block.rows);
   });
 }
 
@@ -112,10 +115,12 @@ void LayerProducts::backward() {
     const Block& block = blocks_[static_cast<std::size_t>(i)];
     const Weights::Expert& expert = *weights_->experts[block.expert];
     thread_local Matrix dhidden, dx;
-    dhidden.resize(block.rows, shape_.d_ff);
-    dx.resize(block.rows, shape_.d_model);
-    gemm::serial::backward_input(operands_->dy.block(block.rows), expert.down.packed(), dhidden);
-    gemm::serial::backward_input(operands_->dpre.block(block.rows), expert.gate_up.packed(), dx);
+    dhidden.resize(block.padded, shape_.d_ff);
+    dx.resize(block.padded, shape_.d_model);
+    gemm::serial::backward_input(operands_->dy.block(block.padded), expert.down.packed(), dhidden, false,
+                                 block.rows);
+    gemm::serial::backward_input(operands_->dpre.block(block.padded), expert.gate_up.packed(), dx, false,
+                                 block.rows);
   });
   struct Piece {
     std::size_t expert;
@@ -136,11 +141,17 @@ void LayerProducts::backward() {
     const Piece& piece = pieces[static_cast<std::size_t>(i)];
     const Index n = rows_[piece.expert];
     Weights::Expert& expert = *weights_->experts[piece.expert];
-    const gemm::Operand input = piece.is_down ? operands_->hidden.block(n) : operands_->x.block(n);
-    const gemm::Operand doutput =
-        (piece.is_down ? operands_->dy : operands_->dpre).block(n, piece.first, piece.count);
+    const TypedMatrix& inputs = piece.is_down ? operands_->hidden : operands_->x;
+    const TypedMatrix& doutputs = piece.is_down ? operands_->dy : operands_->dpre;
     MatrixView dw = (piece.is_down ? expert.down : expert.gate_up).grad();
-    gemm::serial::backward_weight(doutput, input, dw.middleRows(piece.first, piece.count), true);
+    // Each chunk reads the same rows, which stay in cache; the first sets the gradient, as in a training
+    // step.
+    for (Index r = 0; r < n; r += kChunkRows) {
+      const Index rows = std::min(kChunkRows, n - r);
+      const Index padded = gemm::serial::padded_rows(rows);
+      gemm::serial::backward_weight(doutputs.block(padded, piece.first, piece.count), inputs.block(padded),
+                                    dw.middleRows(piece.first, piece.count), r > 0, rows);
+    }
   });
 }
 

@@ -6,8 +6,9 @@
 
 namespace moelab::bench {
 
-// The same blocks and shapes as the layer: every expert's rows in blocks, gate and up side by side, weights
-// packed beforehand, operands already in the type of the product. Blocks run on all threads.
+// The same blocks and shapes as the layer: every expert's rows in blocks with their tails padded, gate and up
+// side by side, gradients of weights set, weights packed beforehand, operands already in the type of the
+// product and, but for weights and their gradients, in cache. Blocks run on all threads.
 class LayerProducts {
  public:
   LayerProducts(const LayerShape& shape, gemm::Precision precision, std::vector<Index> rows_of_experts);
@@ -20,7 +21,7 @@ class LayerProducts {
   struct Weights;
   struct Block {
     std::size_t expert;
-    Index rows;
+    Index rows, padded;
   };
   // One operand of that many rows, for everything that reads it.
   struct Operands;

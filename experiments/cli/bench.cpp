@@ -22,7 +22,7 @@ struct BenchOptions {
   double seconds = 1;
   bench::Options bench;
   bench::LayerShape scaling{.tokens = 2048, .d_model = 256, .d_ff = 512, .num_experts = 8, .top_k = 2};
-  Index most_experts = 128;
+  Index most_experts = 256;
   std::vector<Index> layer_shape;  // empty: the four of bench::layer_shapes
 };
 

@@ -70,6 +70,8 @@ Evaluation evaluate(Model& model, const Dataset& data, const EvaluationPlan& pla
       ++counts[domain];
     }
     const std::vector<std::int32_t>& targets = output.targets_are_inputs ? batch.inputs : batch.targets;
+    require(targets.empty() || targets.size() == output.target_losses.size(),
+            "[evaluate] losses of {} targets, {} targets", output.target_losses.size(), targets.size());
     for (std::size_t i = 0; i < targets.size(); ++i) {
       if (targets[i] == kIgnoredTarget || std::isnan(output.target_losses[i])) continue;
       target_bytes += data.token_bytes(targets[i]);

@@ -1,4 +1,4 @@
-// In float32: one training step has the same bits at any number of threads, for every registered kind.
+// One training step has the same bits at any number of threads, for every registered kind.
 #include "core/parallel.hpp"
 #include "core/random.hpp"
 #include "moe/registry.hpp"
@@ -24,7 +24,8 @@ Matrix random_rows(Index rows, std::string_view name) {
 }
 
 // Output, gradient of x, all parameters after a step of plain gradient descent, and all state after it.
-std::vector<Matrix> step(const std::string& yaml, int threads) {
+std::vector<Matrix> step(const std::string& yaml, int threads,
+                         gemm::Precision precision = gemm::Precision::float32) {
   parallel::set_threads(threads);
   const test::Ffn ffn(yaml, kWidth);
   std::vector<std::int32_t> ids;
@@ -32,7 +33,9 @@ std::vector<Matrix> step(const std::string& yaml, int threads) {
   TokenBatch batch = test::batch_of(kTokens, 50);
   batch.ids = ids;
   const Variable x(random_rows(kTokens, "x"), true);
-  const FfnOutput output = ffn.block->forward(x, batch, test::training_context());
+  ForwardContext context = test::training_context();
+  context.precision = precision;
+  const FfnOutput output = ffn.block->forward(x, batch, context);
   std::vector<Matrix> result{output.y.value()};
   backward(output.y, random_rows(kTokens, "dy"));
   for (const AuxiliaryLoss& loss : output.losses)
@@ -82,6 +85,9 @@ TEST_CASE("one hot expert, with many blocks of rows, has the same bits at any nu
   const std::string yaml =
       "kind: moe\nexperts: {kind: ffn, count: 4, activation: swiglu, d_ff: 40, bias: true}\n"
       "router: {kind: top_k, top_k: 4}\n";
-  const std::vector<Matrix> one = step(yaml, 1);
-  for (const int threads : {2, 3, 8}) CHECK(step(yaml, threads) == one);
+  // 700 rows an expert: weights are packed, and gradients are sums over chunks.
+  for (const gemm::Precision precision : {gemm::Precision::float32, gemm::Precision::bfloat16}) {
+    const std::vector<Matrix> one = step(yaml, 1, precision);
+    for (const int threads : {2, 3, 8}) CHECK(step(yaml, threads, precision) == one);
+  }
 }

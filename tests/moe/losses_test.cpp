@@ -4,6 +4,8 @@
 #include "core/random.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/ffn_yaml.hpp"
+#include "tests/support/gradient_check.hpp"
+#include "tests/support/kind_examples.hpp"
 
 #include <cmath>
 
@@ -212,6 +214,23 @@ TEST_CASE("the gradient of a loss is in proportion to its weight and not zero", 
   const Matrix full = router_gradient(0.02);
   CHECK(full.norm() > 1e-4);
   CHECK((full - 2 * router_gradient(0.01)).norm() < 1e-12 * full.norm());
+}
+
+TEST_CASE("the names of a layer's losses are known before it runs, for every router", "[moe][losses]") {
+  for (const auto& [kind, blocks] : test::router_examples()) {
+    for (const std::string& yaml : blocks) {
+      INFO(yaml);
+      const test::Ffn ffn(yaml, 4);
+      std::vector<std::int32_t> ids(8, 1);
+      TokenBatch batch = test::batch_of(8);
+      batch.ids = ids;
+      const Variable x(test::random_matrix(8, 4, 1));
+      std::vector<std::string> names;
+      for (const AuxiliaryLoss& l : ffn.block->forward(x, batch, test::training_context()).losses)
+        names.push_back(l.name);
+      CHECK(names == test::ffn_config(yaml).moe.loss_names());
+    }
+  }
 }
 
 TEST_CASE("a loss of weight 0 is not there", "[moe][losses]") {

@@ -79,19 +79,20 @@ TEST_CASE("kernels may write over their inputs; backward gives the value again",
   for (const std::string& name : ops::activation_names()) {
     INFO(name);
     const Activation activation = ops::activation_from_name(name);
-    Matrix a(1, 37), b(1, 37), c = gate, d = up, e = dy, y(1, 37), again(1, 37);
+    Matrix a(1, 37), b(1, 37), c = gate, d = up, e = dy, y(1, 37), first(1, 37), again(1, 37);
     if (ops::is_gated(activation)) {
       ops::activate_gated(activation, gate.data(), up.data(), y.data(), 37);
-      ops::activate_gated_backward(activation, gate.data(), up.data(), dy.data(), a.data(), b.data(), nullptr,
-                                   37);
+      ops::activate_gated_backward(activation, gate.data(), up.data(), dy.data(), a.data(), b.data(),
+                                   first.data(), 37);
       ops::activate_gated_backward(activation, c.data(), d.data(), e.data(), c.data(), d.data(), again.data(),
                                    37);
       CHECK(d == b);
     } else {
       ops::activate(activation, gate.data(), y.data(), 37);
-      ops::activate_backward(activation, gate.data(), dy.data(), a.data(), nullptr, 37);
+      ops::activate_backward(activation, gate.data(), dy.data(), a.data(), first.data(), 37);
       ops::activate_backward(activation, c.data(), e.data(), c.data(), again.data(), 37);
     }
+    CHECK(again == first);
     CHECK(again.isApprox(y, 1e-6));
     CHECK(c == a);
   }

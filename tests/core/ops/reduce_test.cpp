@@ -54,6 +54,18 @@ TEST_CASE("softmax and log-sum-exp do not overflow", "[ops]") {
   CHECK(lse(2, 0) == 3);
 }
 
+TEST_CASE("softmax of many rows has the right gradients, and a row with a NaN is NaN", "[ops][gradient]") {
+  // More rows than a task has, more columns than a vector.
+  CHECK(gradient_mismatch([](const std::vector<Variable>& x) { return ops::row_softmax(x[0]); },
+                          {random_matrix(70, 40, 2)}) == "");
+  Matrix x = random_matrix(70, 40, 3);
+  x(66, 37) = std::numeric_limits<double>::quiet_NaN();
+  const Matrix y = ops::row_softmax(Variable(x)).value();
+  CHECK(y.row(66).array().isNaN().all());
+  CHECK(y.topRows(66).allFinite());
+  CHECK(std::isnan(ops::row_log_sum_exp(Variable(x)).value()(66, 0)));
+}
+
 TEST_CASE("an entry of minus infinity gets no gradient", "[ops]") {
   const double inf = std::numeric_limits<double>::infinity();
   for (const auto op : {ops::row_softmax, ops::row_log_sum_exp}) {

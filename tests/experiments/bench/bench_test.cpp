@@ -3,9 +3,11 @@
 #include "core/error.hpp"
 #include "core/gemm.hpp"
 #include "core/memory.hpp"
+#include "core/parallel.hpp"
 #include "experiments/bench/peak.hpp"
 #include "experiments/bench/peer.hpp"
 #include "experiments/bench/products.hpp"
+#include "experiments/bench/train_case.hpp"
 #include "tests/support/catch.hpp"
 
 #include <cmath>
@@ -15,6 +17,7 @@
 #include <functional>
 #include <limits>
 
+#include <malloc.h>
 #include <nlohmann/json.hpp>
 
 using namespace moelab;
@@ -92,6 +95,33 @@ TEST_CASE("a steady step takes no new memory from the system", "[bench]") {
   // One step handles about 10 MB, 2,500 pages, of values and gradients.
   CHECK(page_faults() - before < 500);
 }
+
+#if defined(__GLIBC_PREREQ) && __GLIBC_PREREQ(2, 33)
+
+TEST_CASE("a steady training step allocates nothing from the system, dense or mixture", "[bench]") {
+  keep_freed_memory();
+  // One thread, so that each step asks for the same memory in the same order.
+  const int threads = parallel::threads();
+  parallel::set_threads(1);
+  const auto heap = [] {
+    const struct mallinfo2 info = mallinfo2();
+    return info.arena + info.hblkhd;  // bytes that the system gave
+  };
+  for (const gemm::Precision precision : {gemm::Precision::float32, gemm::Precision::bfloat16}) {
+    for (const bool is_moe : {false, true}) {
+      CAPTURE(is_moe, name_of(precision));
+      TrainCase model({.d_model = 32, .num_layers = 2, .num_heads = 2, .d_ff = 24, .seq_len = 32, .batch = 8},
+                      precision, is_moe);
+      for (int i = 0; i < 20; ++i) model.step();
+      const std::size_t before = heap();
+      for (int i = 0; i < 50; ++i) model.step();
+      CHECK(heap() == before);
+    }
+  }
+  parallel::set_threads(threads);
+}
+
+#endif
 
 #endif
 
@@ -173,7 +203,9 @@ TEST_CASE("the peak is that of an arithmetic unit, not of a loop that was remove
 
 TEST_CASE("what a peer's script prints is matched to shapes", "[bench]") {
   Options options;
-  CHECK(std::isnan(run_layer_peer(options).gflops(kSmall, gemm::Precision::float32, "forward")));
+  PeerLayers none;
+  run_layer_peer(options, none);
+  CHECK(std::isnan(none.gflops(kSmall, gemm::Precision::float32, "forward")));
 
   const std::string folder = "bench_peer_test";
   std::filesystem::create_directories(folder);
@@ -182,7 +214,8 @@ TEST_CASE("what a peer's script prints is matched to shapes", "[bench]") {
             "precision": "bfloat16", "forward_gflops": 7, "both_gflops": 5}]}')";
   options.peer = "/bin/sh";
   options.peer_scripts = folder;
-  const PeerLayers peer = run_layer_peer(options);
+  PeerLayers peer;
+  run_layer_peer(options, peer);
   CHECK(peer.gflops(kSmall, gemm::Precision::bfloat16, "forward") == 7);
   CHECK(peer.gflops(kSmall, gemm::Precision::bfloat16, "both") == 5);
   CHECK(std::isnan(peer.gflops(kSmall, gemm::Precision::float32, "both")));

@@ -1,4 +1,5 @@
 // The program as a user calls it.
+#include "core/hdf5.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -8,6 +9,7 @@
 #include <iterator>
 #include <string>
 
+#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 
 using namespace moelab;
@@ -155,6 +157,22 @@ TEST_CASE("Where the machine has no bfloat16 products, a run says that it comput
   CHECK_FALSE(has(single.err, "bfloat16"));
   const std::filesystem::path log = folder.path() / "with" / "e" / "latest" / "base-s0" / "log.txt";
   CHECK(has(content(log), "no bfloat16 products"));
+}
+
+TEST_CASE("A benchmark prints JSON, and writes the same numbers to HDF5") {
+  const TemporaryFolder folder;
+  const Answer answer = moelab_in(
+      folder, "bench layer --shape 32,8,8,4,2 --seconds 0.01 --precision float32 --json --hdf5 b.h5");
+  REQUIRE(answer.code == 0);
+  const nlohmann::json rows = nlohmann::json::parse(answer.out)["tables"]["layer"];
+  REQUIRE(rows.size() == 2);
+  const hdf5::Reader file(folder.path() / "b.h5");
+  for (const char* column : {"ms", "tokens_per_second", "gflops", "products_gflops", "share", "dense"}) {
+    const std::vector<double> values = file.read<double>(std::string("layer/") + column);
+    CHECK(rows[0][column].get<double>() == values[0]);
+    CHECK(values[0] > 0);
+  }
+  CHECK(moelab_in(folder, "bench layer --shape 32,8,8,2,4").code == 2);
 }
 
 TEST_CASE("Completion knows every command, and bash takes it") {

@@ -195,6 +195,7 @@ TEST_CASE("an encoder looks both ways and learns from the tokens that were maske
   const Batch batch = token_batch(8, 50, kVocab);
   const ModelOutput output = encoder.forward(batch, kTraining);
   CHECK_THAT(output.loss.item(), WithinAbs(mean_of_counted(output), 1e-13));
+  CHECK(output.targets_are_inputs);
   // 400 tokens: five standard deviations around 120.
   CHECK(std::abs(double(output.num_counted) - 120) < 5 * std::sqrt(400 * 0.3 * 0.7));
   ForwardContext next = kTraining;
