@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 namespace moelab::bench {
 
 namespace {
