@@ -21,18 +21,11 @@ std::int64_t crc_of(ConstMatrixView value) {
   return static_cast<std::int64_t>(crc);
 }
 
-// A scale may not have the name of a value: every name of a dimension starts with "dim_".
-std::string dimension(Index size) { return fmt::format("dim_{}", size); }
-
 void add(hdf5::Group& group, const std::string& name, ConstMatrixView value, const std::string& long_name) {
   hdf5::Dataset dataset;
   dataset.name = name;
   dataset.values = std::span<const Scalar>(value.data(), static_cast<std::size_t>(value.size()));
   dataset.shape = {static_cast<std::size_t>(value.rows()), static_cast<std::size_t>(value.cols())};
-  // Two axes of one dataset need two dimensions, also where they are equally long.
-  dataset.dimensions = {dimension(value.rows()), value.rows() == value.cols()
-                                                     ? dimension(value.cols()) + "_columns"
-                                                     : dimension(value.cols())};
   dataset.meaning = {"1", long_name};
   dataset.attributes.push_back({"crc32", crc_of(value)});
   group.datasets.push_back(std::move(dataset));
@@ -73,7 +66,7 @@ void save_checkpoint(const std::filesystem::path& path, const TrainingState& tra
   });
   root.groups.push_back(extra);
   root.groups.back().name = "extra";
-  hdf5::write_file(path, root, {.compress = false});
+  hdf5::write_file(path, root, {.compress = false, .scales = false});
 }
 
 CheckpointReader::CheckpointReader(const std::filesystem::path& path) : file_(hdf5::require_sealed(path)) {

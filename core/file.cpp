@@ -34,7 +34,8 @@ class Descriptor {
     }
   }
   void sync() const {
-    require(::fsync(value_) == 0, "[file] cannot sync {}: {}", path_, std::strerror(errno));
+    const int code = ::fsync(value_);  // before errno is read for the message
+    require(code == 0, "[file] cannot sync {}: {}", path_, std::strerror(errno));
   }
   // Some file systems have no such call for folders.
   void sync_folder() const {

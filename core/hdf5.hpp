@@ -94,6 +94,9 @@ void set_flags(Dataset& dataset, std::span<const std::string> meanings);
 
 struct WriteOptions {
   bool compress = true;  // shuffle + deflate; off for weights, which do not compress
+  // Whether dimensions have scales. What is attached to a scale is listed there, and the library writes the
+  // whole list anew each time, so thousands of datasets in a group take long and leave large files.
+  bool scales = true;
 };
 
 // Writes the tree to `<path>.tmp`, flushes, closes, syncs, opens it again and reads everything back, renames

@@ -98,14 +98,14 @@ void TreeWriter::check_names(const std::string& path, const Group& tree) const {
   for (const Group::Deferred& d : tree.deferred) check_name(d.name);
   for (const Dataset& d : tree.datasets) {
     const std::string where = at(file_, child_path(path, d.name));
-    require(d.shape.size() == d.dimensions.size(), "[hdf5] {} has {} axes and {} dimension names", where,
-            d.shape.size(), d.dimensions.size());
+    require(!options_.scales || d.shape.size() == d.dimensions.size(),
+            "[hdf5] {} has {} axes and {} dimension names", where, d.shape.size(), d.dimensions.size());
     std::size_t count = 1;
     for (const std::size_t n : d.shape) count *= n;
     require(count == size_of(d.values), "[hdf5] the shape of {} holds {} values, {} are given", where, count,
             size_of(d.values));
     require(count > 0, "[hdf5] {} is empty: leave it out", where);
-    for (std::size_t axis = 0; axis < d.shape.size(); ++axis) {
+    for (std::size_t axis = 0; options_.scales && axis < d.shape.size(); ++axis) {
       const Dataset* scale = tree.find(d.dimensions[axis]);
       if (!scale) continue;
       require(is_scale(*scale), "[hdf5] {} names a dimension of {} but is not a vector along itself",
@@ -148,12 +148,12 @@ void TreeWriter::write_group(hid_t group, const std::string& path, const Group& 
   for (const Attribute& a : tree.attributes)
     write_attribute(group, path.empty() ? "/" : path, a.name, a.value);
   Scales scales;
-  write_scales(group, path, tree, scales);
+  if (options_.scales) write_scales(group, path, tree, scales);
   for (const Dataset& d : tree.datasets) {
-    if (is_scale(d)) continue;
+    if (options_.scales && is_scale(d)) continue;
     const std::string where = at(file_, child_path(path, d.name));
     Handle dataset = write_dataset(group, path, d);
-    for (std::size_t axis = 0; axis < d.dimensions.size(); ++axis)
+    for (std::size_t axis = 0; options_.scales && axis < d.dimensions.size(); ++axis)
       check(H5DSattach_scale(dataset.get(), scales.at(d.dimensions[axis]).get(), static_cast<unsigned>(axis)),
             "attach a dimension scale to", where);
     dataset.close(where);

@@ -7,8 +7,10 @@
 #include "experiments/cli/command.hpp"
 #include "experiments/cli/terminal.hpp"
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -63,6 +65,18 @@ int run(int argc, char** argv) {
   return context.exit_code;
 }
 
+// What a command says may be all that is wanted of it: a full disk must not look like success.
+void require_written() {
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  require(written, "standard output: cannot write: {}", std::strerror(errno));
+}
+
+int checked(int argc, char** argv) {
+  const int code = run(argc, argv);
+  require_written();
+  return code;
+}
+
 }  // namespace
 
 int run_program(int argc, char** argv) {
@@ -70,13 +84,14 @@ int run_program(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of a file's size fails, and is told, instead
   parallel::prepare_thread();
   try {
-    return run(argc, argv);
+    return checked(argc, argv);
   } catch (const ConfigError& e) {
     return report(e.what(), kUsage);
   } catch (const NonFiniteError& e) {
     return report(e.what(), kSomeRunsFailed);
   } catch (const std::exception& e) {
-    return report(e.what(), kFailed);
+    return report(std::ferror(stdout) != 0 ? fmt::format("standard output: {}", e.what()) : e.what(),
+                  kFailed);
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdio>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -31,7 +32,8 @@ struct Options {
 
 std::atomic<bool> stop_requested{false};
 
-// The first Ctrl-C asks the run to end after its step; the second ends the program at once.
+// The first Ctrl-C, SIGTERM or end of the terminal asks the run to end after its step; the second ends the
+// program at once.
 extern "C" void request_stop(int signal) {
   stop_requested = true;
   std::signal(signal, SIG_DFL);
@@ -44,13 +46,16 @@ void run(const Options& options, Context& context) {
     fmt::print("{}\n{}\n", plan_of(experiment), memory_of_jobs(experiment, jobs_at_a_time(options.jobs)));
     return;
   }
+  std::signal(SIGPIPE, SIG_IGN);  // a reader of the progress that went away ends no training
   for (const std::string& warning : comparability_warnings(experiment)) {
     const std::string text = fmt::format("{}: warning: {}\n", experiment.file.string(), warning);
-    fmt::print(stderr, "{}", paint_diagnostics(text, has_colour(stderr)));
+    std::fputs(paint_diagnostics(text, has_colour(stderr)).c_str(), stderr);
   }
-  if (!context.quiet) fmt::print(stderr, "{}\n", memory_of_jobs(experiment, jobs_at_a_time(options.jobs)));
+  if (!context.quiet)
+    std::fputs((memory_of_jobs(experiment, jobs_at_a_time(options.jobs)) + "\n").c_str(), stderr);
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
+  if (std::signal(SIGHUP, request_stop) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // as nohup asks
 
   RunOptions run_options;
   run_options.output_root = options.output_root;

@@ -177,8 +177,8 @@ JournalWriter::JournalWriter(std::filesystem::path path) : path_(std::move(path)
           path_.string(), std::strerror(errno));
     }
     const std::size_t complete = for_lines(read_file(path_), [](auto, auto, auto) { return true; });
-    require(::ftruncate(descriptor_, static_cast<off_t>(complete)) == 0, "[journal] cannot mend {}: {}",
-            path_.string(), std::strerror(errno));
+    const int code = ::ftruncate(descriptor_, static_cast<off_t>(complete));
+    require(code == 0, "[journal] cannot mend {}: {}", path_.string(), std::strerror(errno));
   } catch (...) {
     ::close(descriptor_);
     throw;
@@ -260,8 +260,8 @@ void JournalWriter::drop_after(std::int64_t last_step) {
       for_lines(read_file(path_), [&](std::size_t number, std::size_t, std::string_view line) {
         return parse(path_, number, line).value("step", std::int64_t{0}) <= last_step;
       });
-  require(::ftruncate(descriptor_, static_cast<off_t>(end)) == 0, "[journal] cannot shorten {}: {}",
-          path_.string(), std::strerror(errno));
+  const int code = ::ftruncate(descriptor_, static_cast<off_t>(end));
+  require(code == 0, "[journal] cannot shorten {}: {}", path_.string(), std::strerror(errno));
 }
 
 void read_journal(const std::filesystem::path& path, RunData& data) {

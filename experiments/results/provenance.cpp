@@ -20,6 +20,16 @@ std::string utc_now() {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
 
+namespace {
+
+// An attribute of a results file holds less than 64 KB; overrides are kept whole beside it.
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kMost = 16'384;
+  return text.size() <= kMost ? text : text.substr(0, kMost) + " ... (cut)";
+}
+
+}  // namespace
+
 std::vector<std::pair<std::string, std::string>> collect_provenance(const std::string& command_line,
                                                                     const std::string& precision) {
   const BuildInfo build = build_info();
@@ -31,7 +41,7 @@ std::vector<std::pair<std::string, std::string>> collect_provenance(const std::s
           {"version", build.version},
           {"git_commit", kGitCommit},
           {"git_dirty", kGitDirty},
-          {"command_line", command_line},
+          {"command_line", shortened(command_line)},
           {"hostname", system.nodename},
           {"os", std::string(system.sysname) + " " + system.release + " " + system.machine},
           {"cpu_model", build.cpu_model},

@@ -13,6 +13,9 @@ namespace moelab {
 
 namespace {
 
+// Training goes on where nobody reads this any more.
+void tell(const std::string& text) { std::fputs(text.c_str(), stderr); }
+
 using Clock = std::chrono::steady_clock;
 
 std::string number_or_dash(double value, int digits) {
@@ -100,10 +103,10 @@ void Progress::update(const ProgressState& state, bool important) {
   last_ = now;
   if (live_) {
     const std::string line = progress_line(state, terminal_width() - 1);
-    fmt::print(stderr, "\r\x1b[K{}", line);
+    tell("\r\x1b[K" + line);
     line_is_shown_ = true;
   } else {
-    fmt::print(stderr, "{}\n", progress_line(state, std::string::npos));
+    tell(progress_line(state, std::string::npos) + "\n");
   }
   std::fflush(stderr);
 }
@@ -111,7 +114,7 @@ void Progress::update(const ProgressState& state, bool important) {
 void Progress::note(const std::string& text) {
   if (quiet_) return;
   clear_live_line();
-  fmt::print(stderr, "{}\n", text);
+  tell(text + "\n");
   std::fflush(stderr);
 }
 

@@ -10,12 +10,14 @@
 #include "experiments/results/run_store.hpp"
 #include "experiments/training/branch.hpp"
 #include "experiments/training/open_execution.hpp"
+#include "experiments/training/pace.hpp"
 #include "experiments/training/progress.hpp"
 #include "experiments/training/run_one.hpp"
 #include "experiments/training/time_left.hpp"
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <map>
 #include <memory>
@@ -92,10 +94,10 @@ class Execution {
     progress_.note(fmt::format("{} runs of {}, {} at a time on {} threads -> {}", experiment_.runs.size(),
                                experiment_.name, jobs, parallel::threads(), store_.folder().string()));
     parallel::for_each(jobs, [this](Index) { work(); });
+    finish_results();
     if (error_) std::rethrow_exception(error_);
     // A stop between two runs leaves no run that says so.
     if (std::ranges::find(ended_, false) != ended_.end()) outcome_.interrupted = true;
-    if (!std::filesystem::exists(outcome_.results)) write_results();
     return outcome_;
   }
 
@@ -169,7 +171,8 @@ class Execution {
     if (is_done(run.name)) {
       const std::lock_guard lock(mutex_);
       time_left_.begin(i, run.config.train.num_steps());
-      end(i);
+      time_left_.end(i);
+      ended_[i] = true;
       return;
     }
     RunSetup setup = setup_of(i, folder);
@@ -229,11 +232,24 @@ class Execution {
     return setup;
   }
 
-  // Called under the lock.
+  // Called under the lock. Each results file holds all runs so far, so it is not written after every one.
   void end(std::size_t i) {
     ended_[i] = true;
     time_left_.end(i);
-    write_results();
+    if (results_pace_.is_due(seconds())) write_results();
+  }
+
+  // When all jobs are through. An error of a job is told rather than one that follows from it.
+  void finish_results() {
+    try {
+      write_results();
+    } catch (...) {
+      if (!error_) throw;
+    }
+  }
+
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
   }
 
   bool is_done(const std::string& name) {
@@ -244,12 +260,14 @@ class Execution {
 
   // The results file of all runs that have ended, now or in an earlier execution, in the order of the
   // experiment.
-  void write_results() const {
+  void write_results() {
+    const double begin = seconds();
     std::vector<std::filesystem::path> files;
     for (const std::string& name : experiment_.run_names) {
       if (snapshots_.contains(name)) files.push_back(store_.run_folder(name) / "run.h5");
     }
     write_results_file(store_.results_path(), info_of(experiment_), files);
+    results_pace_.took(begin, seconds());
   }
 
   const Experiment& experiment_;
@@ -265,6 +283,8 @@ class Execution {
   std::map<std::string, RunStatus>
       snapshots_;  // of runs of the execution that left one and are not trained now
   ExperimentOutcome outcome_;
+  Pace results_pace_;
+  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   std::exception_ptr error_;
   std::atomic<std::size_t> next_{0};
 };

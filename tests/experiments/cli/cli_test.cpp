@@ -159,6 +159,33 @@ TEST_CASE("Where the machine has no bfloat16 products, a run says that it comput
   CHECK(has(content(log), "no bfloat16 products"));
 }
 
+TEST_CASE("Output that cannot be written is an error, not success") {
+  const TemporaryFolder folder;
+  folder.write("e.yaml", kGood);
+  for (const char* arguments : {"kinds", "version", "count e.yaml", "check e.yaml", "--help"}) {
+    INFO(arguments);
+    const TemporaryFolder answers;
+    const std::string err = (answers.path() / "err").string();
+    const std::string command = "cd '" + folder.path().string() + "' && '" MOELAB_BINARY "' " + arguments +
+                                " >/dev/full 2>'" + err + "'";
+    CHECK(WEXITSTATUS(std::system(command.c_str())) == 1);
+    CHECK(has(content(err), "standard output: cannot write"));
+  }
+}
+
+TEST_CASE("A run whose progress nobody reads any more is trained to its end") {
+  const TemporaryFolder folder;
+  folder.write("e.yaml", kGood);
+  // The reader is gone before the first line.
+  const std::string command = "cd '" + folder.path().string() +
+                              "' && { sleep 0.3; '" MOELAB_BINARY
+                              "' run e.yaml >out 2>&3; } 3>&1 | true; "
+                              "sleep 0; true";
+  REQUIRE(std::system(command.c_str()) == 0);
+  const hdf5::Reader results(folder.path() / "runs" / "e" / "latest" / "results.h5");
+  CHECK(results.read<std::int64_t>("summary/steps") == std::vector<std::int64_t>{10});
+}
+
 TEST_CASE("A benchmark prints JSON, and writes the same numbers to HDF5") {
   const TemporaryFolder folder;
   const Answer answer = moelab_in(

@@ -3,6 +3,7 @@
 
 usage: limits_test.py MOELAB
 """
+import glob
 import os
 import subprocess
 import sys
@@ -44,7 +45,10 @@ def main():
         # One token a step, width 1, and 4,096 experts of it.
         many = "{kind: moe, experts: {kind: ffn, count: 4096, activation: relu, d_ff: 1}, router: {kind: top_k, top_k: 2}}"
         write(folder, "experts.yaml", FFN.format(name="experts", width=1, ffn=many))
-        assert "base" in moelab(folder, "run", "-q", "experts.yaml")
+        assert "base" in moelab(folder, "run", "-q", "experts.yaml", "train.checkpoint.every_tokens=1")
+        checkpoints = glob.glob(os.path.join(folder, "runs/experts/latest/base-s0/checkpoints/*.h5"))
+        # Weights and two moments of 8,192 matrices of one number: what HDF5 takes for a dataset, and no more.
+        assert checkpoints and max(map(os.path.getsize, checkpoints)) < 64 << 20, checkpoints
         assert "4096" in moelab(folder, "show", "runs/experts/latest/results.h5")
         write(folder, "wrong.yaml", FFN.format(name="wrong", width=0, ffn="{activation: relu, d_ff: 4}"))
         assert "d_model" in moelab(folder, "check", "wrong.yaml", code=2)

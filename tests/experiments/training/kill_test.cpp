@@ -106,7 +106,8 @@ TEST_CASE("killed at any time, every file is readable, and resuming ends with th
   WARN(fmt::format("{} kills, {} executions brought to their end, {} files read", killed, ended, files));
 }
 
-TEST_CASE("Ctrl-C ends a run after a checkpoint, with status 130", "[kill]") {
+TEST_CASE("Ctrl-C, or a closed terminal, ends a run after a checkpoint with status 130", "[kill]") {
+  const int signal = GENERATE(SIGINT, SIGHUP);
   const SmallExperiment fixture;
   std::vector<std::string> arguments = run_arguments(fixture, "interrupted");
   arguments.emplace_back("train.max_steps=100000");
@@ -114,7 +115,7 @@ TEST_CASE("Ctrl-C ends a run after a checkpoint, with status 130", "[kill]") {
   const fs::path run = fixture.folder.path() / "interrupted" / "trainer_test" / "latest" / "dense-s5";
   while (!fs::exists(run / "checkpoints" / "step_4.h5"))
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  ::kill(pid, SIGINT);
+  ::kill(pid, signal);
   const int status = status_of(pid);
   REQUIRE(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 130);
