@@ -174,14 +174,14 @@ RunResult run_one(const Run& run, const RunSetup& setup) {
     log->info(text);
     setup.note(text);
   };
-  const ResumePoint point = setup.resume ? find_resume_point(run, setup.folder, note) : ResumePoint{};
+  const std::unique_ptr<Model> model = make_model(run.config.model, shape_of(setup.data));
+  RunInfo info = info_of(run, setup.point, *model, setup.data, setup.provenance);
+  const ResumePoint point = setup.resume ? find_resume_point(run, setup.folder, info, note) : ResumePoint{};
   const std::optional<CheckpointReader>& checkpoint = point.checkpoint;
   keep_data_files(run, setup, checkpoint.has_value());
   set_aside(point.passed_over, note);
   // What may change has changed.
   if (setup.resume) replace_file(setup.folder / "resolved.yaml", run.resolved_yaml);
-  const std::unique_ptr<Model> model = make_model(run.config.model, shape_of(setup.data));
-  RunInfo info = info_of(run, setup.point, *model, setup.data, setup.provenance);
   const std::int64_t first_step = checkpoint ? checkpoint->training().step : 0;
   const double seconds_before = setup.resume ? seconds_of_earlier(setup.folder, checkpoint) : 0;
   Recorder recorder = setup.resume ? Recorder::resume(setup.folder, std::move(info), first_step)

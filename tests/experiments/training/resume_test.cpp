@@ -88,38 +88,6 @@ TEST_CASE("without the newest checkpoint, or with a damaged one, an older one or
   }
 }
 
-TEST_CASE("a damaged checkpoint does not push out the one that is written after it", "[resume]") {
-  const SmallExperiment fixture({"train.checkpoint={every_tokens: 100_000, keep: 1}"});
-  // Stopped when so many steps of this execution are done.
-  const auto stopped_after = [&](int steps, bool resume) {
-    int asked = 0;
-    RunSetup setup = setup_in(fixture, "run", resume);
-    setup.hooks.stop_requested = [&] { return ++asked == steps; };
-    REQUIRE(run_one(fixture.run("moe"), setup).status == RunStatus::interrupted);
-    return setup.folder;
-  };
-  const CheckpointFolder checkpoints(stopped_after(9, false) / "checkpoints");
-  const fs::path newest = checkpoints.path_of(9);
-  for (const char* aside : {"step_9.h5.passed_over", "step_9.h5.passed_over2"}) {
-    fs::remove(checkpoints.path_of(4));
-    std::ofstream(newest) << aside;
-    REQUIRE(checkpoints.steps() == std::vector<std::int64_t>{9});
-    const fs::path folder = stopped_after(4, true);
-    CHECK(checkpoints.steps() == std::vector<std::int64_t>{4});
-    CHECK(read_file(newest.parent_path() / aside) == aside);
-    const std::string log = read_file(folder / "log.txt");
-    CHECK_THAT(log, Contains("passed over: ") && Contains(newest.string() + " is kept as " + aside));
-  }
-  std::int64_t begun = -1;
-  RunSetup setup = setup_in(fixture, "run", true);
-  setup.begun = [&](std::int64_t step) { begun = step; };
-  REQUIRE(run_one(fixture.run("moe"), setup).status == RunStatus::done);
-  CHECK(begun == 4);
-  const RunSetup whole = setup_in(fixture, "whole");
-  REQUIRE(run_one(fixture.run("moe"), whole).status == RunStatus::done);
-  check_same(outcome_of(setup.folder), outcome_of(whole.folder));
-}
-
 TEST_CASE("a checkpoint that a killed writer left half-written is no checkpoint", "[resume]") {
   const SmallExperiment fixture(kCheckpoints);
   int asked = 0;
