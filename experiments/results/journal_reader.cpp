@@ -3,6 +3,7 @@
 #include "experiments/results/journal.hpp"
 #include "experiments/results/journal_format.hpp"
 
+#include <exception>
 #include <limits>
 
 #include <nlohmann/json.hpp>
@@ -16,11 +17,15 @@ double number_at(const nlohmann::json& line, std::string_view key) {
   return it == line.end() || it->is_null() ? kNotMeasured : it->get<double>();
 }
 
+// One entry an expert, or none.
 template <class T>
-std::vector<T> numbers_at(const nlohmann::json& line, const std::string& key) {
+std::vector<T> per_expert(const nlohmann::json& line, const MoeLayer& layer, std::string_view statistic) {
   std::vector<T> values;
+  const std::string key = layer_key(layer, statistic);
   const auto it = line.find(key);
   if (it == line.end()) return values;
+  require(it->size() == 0 || it->size() == static_cast<std::size_t>(layer.num_experts),
+          "{} has {} entries, the layer {} experts", key, it->size(), layer.num_experts);
   for (const nlohmann::json& entry : *it)
     values.push_back(entry.is_null() ? static_cast<T>(kNotMeasured) : entry.get<T>());
   return values;
@@ -42,10 +47,10 @@ RoutingRecordRow read_routing(const nlohmann::json& line, const std::vector<MoeL
   row.tokens = line.at("tokens").get<std::int64_t>();
   for (const MoeLayer& layer : layers) {
     LayerRouting& r = row.layers.emplace_back();
-    r.expert_tokens = numbers_at<std::int32_t>(line, layer_key(layer, "expert_tokens"));
-    r.expert_dropped = numbers_at<std::int32_t>(line, layer_key(layer, "expert_dropped"));
-    r.router_probability_mean = numbers_at<float>(line, layer_key(layer, "router_probability_mean"));
-    r.expert_bias = numbers_at<float>(line, layer_key(layer, "expert_bias"));
+    r.expert_tokens = per_expert<std::int32_t>(line, layer, "expert_tokens");
+    r.expert_dropped = per_expert<std::int32_t>(line, layer, "expert_dropped");
+    r.router_probability_mean = per_expert<float>(line, layer, "router_probability_mean");
+    r.expert_bias = per_expert<float>(line, layer, "expert_bias");
     for (const RoutingScalar& s : routing_scalars()) r.*s.member = number_at(line, layer_key(layer, s.name));
   }
   return row;
@@ -74,6 +79,10 @@ void read_line(const nlohmann::json& line, RunData& data) {
 
 JournalEnd read_journal_until(const std::filesystem::path& path, std::int64_t last_step, RunData& data) {
   JournalEnd end;
+  const auto stop = [&](std::size_t number, const std::exception& error) {
+    end.problem = fmt::format("[journal] {}:{} is not a record: {}", path.string(), number, error.what());
+    return false;
+  };
   end.bytes = for_lines(read_file(path), [&](std::size_t number, std::string_view text) {
     try {
       const nlohmann::json line = nlohmann::json::parse(text);
@@ -81,8 +90,9 @@ JournalEnd read_journal_until(const std::filesystem::path& path, std::int64_t la
       read_line(line, data);
       return true;
     } catch (const nlohmann::json::exception& error) {
-      end.problem = fmt::format("[journal] {}:{} is not a record: {}", path.string(), number, error.what());
-      return false;
+      return stop(number, error);
+    } catch (const Error& error) {
+      return stop(number, error);
     }
   });
   return end;
