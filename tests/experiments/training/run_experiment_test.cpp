@@ -180,6 +180,20 @@ TEST_CASE("an execution is not gone on with under another config", "[run_experim
   CHECK(error_of(second, {"variants.moe.train.optimizer.lr=0.5"}) == "");
 }
 
+TEST_CASE("a damaged resolved.yaml of a run is named", "[run_experiment]") {
+  const SmallExperiment fixture({"seeds=[1, 2]"});
+  const ExperimentOutcome stopped = run_first_only(fixture);
+  const fs::path file = stopped.folder / "dense-s1" / "resolved.yaml";
+  fs::remove(stopped.folder / "dense-s1" / "run.h5");  // it is not done
+  for (const auto& [content, problem] :
+       std::vector<std::pair<std::string, std::string>>{{"data: {}\n", "no `train`"},
+                                                        {"train: [", "not YAML"},
+                                                        {"train: {steps: 1}\n", "another version"}}) {
+    replace_file(file, content);
+    CHECK_THROWS_WITH(loaded(stopped.folder, {}), Contains(file.string() + ": ") && Contains(problem));
+  }
+}
+
 TEST_CASE("a selection of an execution leaves the other runs in the results", "[run_experiment]") {
   const SmallExperiment fixture({"seeds=[1, 2]", "compare={baseline: moe}"});
   const fs::path folder = run_first_only(fixture).folder;
