@@ -60,6 +60,15 @@ class JournalOfRun {
   std::string problem_;
 };
 
+std::vector<std::string> differences_since(const CheckpointReader& checkpoint, const Run& run) {
+  const TrainingState& training = checkpoint.training();
+  try {
+    return differences_against_resume(training.config, run.resolved_yaml, training.step);
+  } catch (const Error& e) {
+    fail("{}: {}", checkpoint.path().string(), e.what());
+  }
+}
+
 }  // namespace
 
 ResumePoint find_resume_point(const Run& run, const std::filesystem::path& folder, const RunInfo& info,
@@ -83,7 +92,7 @@ ResumePoint find_resume_point(const Run& run, const std::filesystem::path& folde
   }
   if (!point.checkpoint) return point;
   const TrainingState& training = point.checkpoint->training();
-  const auto differences = differences_against_resume(training.config, run.resolved_yaml, training.step);
+  const auto differences = differences_since(*point.checkpoint, run);
   if (differences.empty()) return point;
   throw ConfigError(fmt::format("{}: cannot go on from step {}: the config has changed:\n  {}", run.name,
                                 training.step, fmt::join(differences, "\n  ")));
