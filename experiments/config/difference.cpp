@@ -40,13 +40,17 @@ Fields fields_of(const std::string& text) {
   return fields;
 }
 
+const yaml::Node& part_of(const yaml::Node& root, const std::string& key) {
+  const yaml::Node* node = root.find(key);
+  require(node != nullptr, "[config] a resolved config has no `{}`", key);
+  return *node;
+}
+
 TrainConfig train_of(const std::string& text) {
   const yaml::Node root = tree_of(text);
-  const yaml::Node* node = root.find("train");
-  require(node != nullptr, "[config] a resolved config has no `train`");
   TrainConfig train;
   Diagnostics diagnostics;
-  read_fields(*node, train, diagnostics);
+  read_fields(part_of(root, "train"), train, diagnostics);
   require(diagnostics.num_errors() == 0, "[config] a resolved config is of another version:\n{}",
           diagnostics.render());
   return train;
@@ -105,6 +109,10 @@ std::vector<std::string> differences_against_done(const std::string& before, con
     if (!starts_with_any(d.key, {"log.", "eval.every_tokens", "train.checkpoint"})) lines.push_back(d.text());
   }
   return lines;
+}
+
+std::string part_of_resolved(const std::string& resolved, const std::string& key) {
+  return yaml::emit_flow(part_of(tree_of(resolved), key));
 }
 
 }  // namespace moelab

@@ -19,4 +19,8 @@ std::vector<std::string> differences_against_resume(const std::string& before, c
 // logging, checkpoints and how often it is evaluated.
 std::vector<std::string> differences_against_done(const std::string& before, const std::string& after);
 
+// What stands under a key of a resolved config, as text that is the same where it is the same. Error where
+// the config has no such key.
+std::string part_of_resolved(const std::string& resolved, const std::string& key);
+
 }  // namespace moelab

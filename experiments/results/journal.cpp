@@ -3,8 +3,8 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "core/json_text.hpp"
+#include "experiments/results/journal_format.hpp"
 
-#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -20,25 +20,6 @@
 namespace moelab {
 
 namespace {
-
-// The scalars of a record: key and member, used for writing and reading.
-constexpr std::array<std::pair<std::string_view, double TrainRecord::*>, 7> kTrainScalars = {{
-    {"time", &TrainRecord::time},
-    {"train/loss", &TrainRecord::loss},
-    {"train/lr", &TrainRecord::lr},
-    {"train/grad_norm", &TrainRecord::grad_norm},
-    {"train/step_seconds", &TrainRecord::step_seconds},
-    {"train/tokens_per_second", &TrainRecord::tokens_per_second},
-    {"train/active_compute_ratio", &TrainRecord::active_compute_ratio},
-}};
-constexpr std::array<std::pair<std::string_view, double EvalRecord::*>, 4> kEvalScalars = {{
-    {"time", &EvalRecord::time},
-    {"eval/loss", &EvalRecord::loss},
-    {"eval/bits_per_byte", &EvalRecord::bits_per_byte},
-    {"eval/accuracy", &EvalRecord::accuracy},
-}};
-constexpr std::string_view kAuxiliary = "train/aux_";
-constexpr std::string_view kDomain = "eval/loss/";
 
 // A flat JSON object. Floating-point numbers are written with the fewest digits that give the same bits back.
 class Line {
@@ -81,89 +62,6 @@ class Line {
   std::string text_ = "{";
 };
 
-std::string layer_key(const MoeLayer& layer, std::string_view statistic) {
-  return fmt::format("moe/layer_{}/{}", layer.layer, statistic);
-}
-
-double number_at(const nlohmann::json& line, std::string_view key) {
-  const auto it = line.find(key);
-  return it == line.end() || it->is_null() ? kNotMeasured : it->get<double>();
-}
-
-template <class T>
-std::vector<T> numbers_at(const nlohmann::json& line, const std::string& key) {
-  std::vector<T> values;
-  const auto it = line.find(key);
-  if (it == line.end()) return values;
-  for (const nlohmann::json& entry : *it)
-    values.push_back(entry.is_null() ? static_cast<T>(kNotMeasured) : entry.get<T>());
-  return values;
-}
-
-template <class Record, std::size_t N>
-Record read_scalars(const nlohmann::json& line,
-                    const std::array<std::pair<std::string_view, double Record::*>, N>& scalars) {
-  Record record;
-  record.step = line.at("step").get<std::int64_t>();
-  record.tokens = line.at("tokens").get<std::int64_t>();
-  for (const auto& [key, member] : scalars) record.*member = number_at(line, key);
-  return record;
-}
-
-RoutingRecordRow read_routing(const nlohmann::json& line, const std::vector<MoeLayer>& layers) {
-  RoutingRecordRow row;
-  row.step = line.at("step").get<std::int64_t>();
-  row.tokens = line.at("tokens").get<std::int64_t>();
-  for (const MoeLayer& layer : layers) {
-    LayerRouting& r = row.layers.emplace_back();
-    r.expert_tokens = numbers_at<std::int32_t>(line, layer_key(layer, "expert_tokens"));
-    r.expert_dropped = numbers_at<std::int32_t>(line, layer_key(layer, "expert_dropped"));
-    r.router_probability_mean = numbers_at<float>(line, layer_key(layer, "router_probability_mean"));
-    r.expert_bias = numbers_at<float>(line, layer_key(layer, "expert_bias"));
-    for (const RoutingScalar& s : routing_scalars()) r.*s.member = number_at(line, layer_key(layer, s.name));
-  }
-  return row;
-}
-
-void read_line(const nlohmann::json& line, RunData& data) {
-  if (line.contains("train/loss")) {
-    TrainRecord record = read_scalars(line, kTrainScalars);
-    for (const auto& [key, value] : line.items())
-      if (std::string_view(key).starts_with(kAuxiliary))
-        record.auxiliary_losses.emplace_back(key.substr(kAuxiliary.size()), number_at(line, key));
-    data.train.push_back(std::move(record));
-  } else if (line.contains("eval/loss")) {
-    EvalRecord record = read_scalars(line, kEvalScalars);
-    for (const std::string& domain : data.info.domains) {
-      const std::string key = std::string(kDomain) + domain;
-      if (line.contains(key)) record.loss_by_domain.push_back(number_at(line, key));
-    }
-    data.eval.push_back(std::move(record));
-  } else {
-    data.routing.push_back(read_routing(line, data.info.moe_layers));
-  }
-}
-
-// Calls use(number, offset, text) for each complete line. Returns where the last of them ends.
-template <class Use>
-std::size_t for_lines(const std::string& text, const Use& use) {
-  std::size_t begin = 0;
-  std::size_t number = 1;
-  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
-    if (!use(number++, begin, std::string_view(text).substr(begin, end - begin))) return begin;
-    begin = end + 1;
-  }
-  return begin;
-}
-
-nlohmann::json parse(const std::filesystem::path& path, std::size_t number, std::string_view line) {
-  try {
-    return nlohmann::json::parse(line);
-  } catch (const nlohmann::json::exception& error) {
-    fail("[journal] {}:{} is not a record: {}", path.string(), number, error.what());
-  }
-}
-
 }  // namespace
 
 JournalWriter::JournalWriter(std::filesystem::path path) : path_(std::move(path)) {
@@ -176,7 +74,7 @@ JournalWriter::JournalWriter(std::filesystem::path path) : path_(std::move(path)
           "{} cannot be locked ({}): nothing keeps a second process from writing into the same folder",
           path_.string(), std::strerror(errno));
     }
-    const std::size_t complete = for_lines(read_file(path_), [](auto, auto, auto) { return true; });
+    const std::size_t complete = for_lines(read_file(path_), [](auto, auto) { return true; });
     const int code = ::ftruncate(descriptor_, static_cast<off_t>(complete));
     require(code == 0, "[journal] cannot mend {}: {}", path_.string(), std::strerror(errno));
   } catch (...) {
@@ -255,25 +153,15 @@ void JournalWriter::append(const RoutingRecordRow& record, const std::vector<Moe
   append_line(std::move(line).finish());
 }
 
-void JournalWriter::drop_after(std::int64_t last_step) {
-  const std::size_t end =
-      for_lines(read_file(path_), [&](std::size_t number, std::size_t, std::string_view line) {
-        return parse(path_, number, line).value("step", std::int64_t{0}) <= last_step;
-      });
-  const int code = ::ftruncate(descriptor_, static_cast<off_t>(end));
+void JournalWriter::cut(std::size_t bytes) {
+  const int code = ::ftruncate(descriptor_, static_cast<off_t>(bytes));
   require(code == 0, "[journal] cannot shorten {}: {}", path_.string(), std::strerror(errno));
 }
 
-void read_journal(const std::filesystem::path& path, RunData& data) {
-  for_lines(read_file(path), [&](std::size_t number, std::size_t, std::string_view text) {
-    const nlohmann::json line = parse(path, number, text);
-    try {
-      read_line(line, data);
-    } catch (const nlohmann::json::exception& error) {
-      fail("[journal] {}:{} is not a record: {}", path.string(), number, error.what());
-    }
-    return true;
-  });
+void JournalWriter::sync() const {
+  // Some file systems have no such call.
+  const bool done = ::fdatasync(descriptor_) == 0 || errno == EINVAL || errno == ENOTSUP;
+  require(done, "[journal] cannot sync {}: {}", path_.string(), std::strerror(errno));
 }
 
 }  // namespace moelab

@@ -27,8 +27,10 @@ class JournalWriter {
   void append(const EvalRecord& record, const std::vector<std::string>& domains);
   // Keys are moe/layer_<model layer>/<statistic>.
   void append(const RoutingRecordRow& record, const std::vector<MoeLayer>& layers);
-  // Drops the records past `last_step`. Steps do not fall in a journal.
-  void drop_after(std::int64_t last_step);
+  // Drops what stands behind the first `bytes`.
+  void cut(std::size_t bytes);
+  // What was appended is on the disk when it returns.
+  void sync() const;
 
  private:
   void append_line(const std::string& line);
@@ -37,8 +39,17 @@ class JournalWriter {
   std::string lock_problem_;
 };
 
-// Adds the records of the journal to data.train, data.eval and data.routing; info.moe_layers and info.domains
-// are given. Error naming the line where a complete line is not a record.
+struct JournalEnd {
+  std::size_t bytes = 0;  // to the end of the last record that was read
+  std::string problem;    // why the line behind it is not a record; empty: it is one, or there is none
+};
+
+// Adds the records up to `last_step` to data.train, data.eval and data.routing, until the first line that is
+// of a later step or not a record. Steps do not fall in a journal. info.moe_layers and info.domains are
+// given.
+JournalEnd read_journal_until(const std::filesystem::path& path, std::int64_t last_step, RunData& data);
+
+// The same of all records. Error naming the line where a complete line is not a record.
 void read_journal(const std::filesystem::path& path, RunData& data);
 
 }  // namespace moelab

@@ -5,6 +5,8 @@
 #include "experiments/results/run_group.hpp"
 #include "experiments/results/run_info_json.hpp"
 
+#include <limits>
+
 namespace moelab {
 
 namespace {
@@ -43,9 +45,8 @@ Recorder Recorder::create(std::filesystem::path folder, RunInfo info) {
 
 Recorder Recorder::resume(std::filesystem::path folder, RunInfo info, std::int64_t step) {
   JournalWriter writer(folder / kJournal);
-  writer.drop_after(step);
   RunData data = data_of(std::move(info));
-  read_journal(folder / kJournal, data);
+  writer.cut(read_journal_until(folder / kJournal, step, data).bytes);
   return {std::move(folder), std::move(data), std::move(writer)};
 }
 
@@ -97,7 +98,19 @@ void Recorder::set_status(RunStatus status, std::string reason) {
   data_.status_reason = std::move(reason);
 }
 
-void Recorder::write_snapshot() const { write_run_file(folder_ / kSnapshot, data_); }
+std::int64_t Recorder::num_records() const {
+  return static_cast<std::int64_t>(data_.train.size() + data_.eval.size() + data_.routing.size());
+}
+
+void Recorder::write_snapshot() const {
+  sync();
+  write_run_file(folder_ / kSnapshot, data_);
+}
+
+JournalEnd read_run_journal(const std::filesystem::path& folder, RunData& data) {
+  if (!std::filesystem::exists(folder / kJournal)) return {};
+  return read_journal_until(folder / kJournal, std::numeric_limits<std::int64_t>::max(), data);
+}
 
 RunData recover_run(const std::filesystem::path& folder) {
   RunData data = data_of(read_run_info(folder / kInfo));

@@ -18,8 +18,8 @@ class Recorder {
   // A new run in `folder`, which exists. Writes run.json (who the run is, for recovery) and opens the
   // journal. Error if the folder already has a journal, or another process writes it.
   static Recorder create(std::filesystem::path folder, RunInfo info);
-  // Goes on with a run that was at `step` when its checkpoint was saved: what the journal holds of later
-  // steps is dropped, the rest is loaded.
+  // Goes on with a run that was at `step` when its checkpoint was saved. The journal is loaded up to that
+  // step; what stands behind, or behind a line that is not a record, is dropped.
   static Recorder resume(std::filesystem::path folder, RunInfo info, std::int64_t step);
 
   // Steps must rise within one kind of record. Each call appends one line to the journal.
@@ -34,7 +34,12 @@ class Recorder {
   // With a reason for everything but `done`.
   void set_status(RunStatus status, std::string reason = {});
 
-  // Writes run.h5 as a whole. The old one stays until the new one is on the disk.
+  // Lines of the journal.
+  std::int64_t num_records() const;
+  // What was recorded is on the disk when it returns: before a checkpoint that counts on it is.
+  void sync() const { journal_.sync(); }
+
+  // Writes run.h5 as a whole, after sync(). The old one stays until the new one is on the disk.
   void write_snapshot() const;
 
   const RunData& data() const { return data_; }
@@ -48,6 +53,10 @@ class Recorder {
   RunData data_;
   JournalWriter journal_;
 };
+
+// Adds the records in the journal of a run's folder, if there is one, up to the first line that is not a
+// record.
+JournalEnd read_run_journal(const std::filesystem::path& folder, RunData& data);
 
 // Reads run.json, the journal and, where it is readable, what only run.h5 holds (evaluation statistics,
 // samples), and returns the run as far as it was recorded. Its status is `interrupted` unless run.h5 says how

@@ -54,6 +54,9 @@ void add_routing(hdf5::Group& run, const RunData& data) {
         if (from.empty()) {
           std::fill_n(to, info.moe_layers[l].num_experts, absent);
         } else {
+          require(from.size() == static_cast<std::size_t>(info.moe_layers[l].num_experts),
+                  "[results] {} of layer {} has {} entries instead of {}", name, info.moe_layers[l].layer,
+                  from.size(), info.moe_layers[l].num_experts);
           std::ranges::copy(from, to);
         }
       }

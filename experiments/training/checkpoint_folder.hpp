@@ -11,6 +11,9 @@
 
 namespace moelab {
 
+// What CheckpointReader::extra() says of the run besides: the records that its journal held.
+inline constexpr const char* kJournalRecords = "journal_records";
+
 class CheckpointFolder {
  public:
   // The folder may not exist yet.

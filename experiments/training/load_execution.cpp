@@ -58,6 +58,18 @@ bool is_done(const std::filesystem::path& snapshot) {
   }
 }
 
+// In what may not differ. Error naming the file where it is damaged.
+std::vector<std::string> differences_since(const std::filesystem::path& folder, const std::string& before,
+                                           const Run& run, bool done) {
+  const std::vector<std::int64_t> steps = CheckpointFolder(folder / "checkpoints").steps();
+  try {
+    return done ? differences_against_done(before, run.resolved_yaml)
+                : differences_against_resume(before, run.resolved_yaml, steps.empty() ? 0 : steps.front());
+  } catch (const Error& e) {
+    fail("{}: {}", (folder / "resolved.yaml").string(), e.what());
+  }
+}
+
 void require_same_configs(const RunStore& store, const Experiment& experiment) {
   std::vector<std::string> lines;
   for (const Run& run : experiment.runs) {
@@ -66,10 +78,7 @@ void require_same_configs(const RunStore& store, const Experiment& experiment) {
     const std::string before = read_file(folder / "resolved.yaml");
     if (before == run.resolved_yaml) continue;
     const bool done = is_done(folder / "run.h5");
-    const std::vector<std::int64_t> steps = CheckpointFolder(folder / "checkpoints").steps();
-    const std::vector<std::string> differences =
-        done ? differences_against_done(before, run.resolved_yaml)
-             : differences_against_resume(before, run.resolved_yaml, steps.empty() ? 0 : steps.front());
+    const std::vector<std::string> differences = differences_since(folder, before, run, done);
     if (differences.empty()) continue;
     lines.push_back(fmt::format("{}, which {}:\n  {}", run.name, done ? "is done" : "was begun",
                                 fmt::join(differences, "\n  ")));

@@ -1,11 +1,26 @@
 #include "experiments/training/open_execution.hpp"
 
 #include "core/error.hpp"
+#include "core/file.hpp"
+#include "experiments/config/difference.hpp"
 #include "experiments/results/experiment_json.hpp"
 
+#include <map>
 #include <set>
 
 namespace moelab {
+
+namespace {
+
+std::string data_block_in(const std::filesystem::path& resolved) {
+  try {
+    return part_of_resolved(read_file(resolved), "data");
+  } catch (const Error& e) {
+    fail("{}: {}", resolved.string(), e.what());
+  }
+}
+
+}  // namespace
 
 ExperimentInfo info_of(const Experiment& experiment) {
   ExperimentInfo info;
@@ -41,6 +56,31 @@ RunStore open_store(const std::filesystem::path& folder) {
   RunStore store = RunStore::open(folder);
   store.lock();
   return store;
+}
+
+void require_same_data(const RunStore& store, const Experiment& experiment,
+                       const std::function<const Dataset&(const Run&)>& data_of) {
+  using Files = std::vector<std::pair<std::string, std::string>>;
+  std::map<std::string, Files> files_of;  // by data block
+  for (const Run& run : experiment.runs) {
+    const auto [block, is_new] = files_of.try_emplace(part_of_resolved(run.resolved_yaml, "data"));
+    if (is_new) block->second = data_of(run).files();
+  }
+  for (const std::string& run : store.runs()) {
+    const std::filesystem::path folder = store.run_folder(run);
+    if (!std::filesystem::exists(folder / "resolved.yaml")) continue;
+    const auto block = files_of.find(data_block_in(folder / "resolved.yaml"));
+    if (block == files_of.end()) continue;
+    for (const auto& [name, content] : block->second) {
+      const std::filesystem::path file = folder / name;
+      if (!std::filesystem::exists(file) || read_file(file) == content) continue;
+      throw ConfigError(fmt::format(
+          "{}: cannot go on: the data have changed since {} was begun, {} would be another; runs on "
+          "different "
+          "data would stand in one comparison.\nWhat is to be run on other data is an execution of its own.",
+          store.folder().string(), run, file.string()));
+    }
+  }
 }
 
 std::optional<RunStatus> status_in(const std::filesystem::path& folder,

@@ -111,6 +111,8 @@ class Execution {
   // An execution that is there already: what its runs have left, and what becomes of it now.
   void go_on() {
     load_data();
+    require_same_data(store_, experiment_,
+                      [this](const Run& run) -> const Dataset& { return datasets_.get(run.config.data); });
     const ExecutionRecord before = store_.record();
     require(before.overrides.size() <= experiment_.overrides.size() &&
                 std::equal(before.overrides.begin(), before.overrides.end(), experiment_.overrides.begin()),

@@ -4,12 +4,11 @@
 #include "core/file.hpp"
 #include "core/json_text.hpp"
 #include "experiments/accounting/accounting.hpp"
-#include "experiments/config/difference.hpp"
 #include "experiments/models/make_model.hpp"
 #include "experiments/models/upcycle.hpp"
 #include "experiments/results/results_file.hpp"
-#include "experiments/training/checkpoint_folder.hpp"
 #include "experiments/training/resources.hpp"
+#include "experiments/training/resume_point.hpp"
 
 #include <chrono>
 #include <cmath>
@@ -74,32 +73,6 @@ std::shared_ptr<spdlog::logger> open_log(const std::filesystem::path& folder) {
   log->set_pattern("%Y-%m-%dT%H:%M:%S%z %v");
   log->flush_on(spdlog::level::info);
   return log;
-}
-
-// The newest checkpoint that can be read. Damaged ones are told of and passed over.
-std::optional<CheckpointReader> newest_checkpoint(const RunSetup& setup) {
-  const CheckpointFolder folder(setup.folder / "checkpoints");
-  for (const std::int64_t step : folder.steps()) {
-    try {
-      CheckpointReader reader(folder.path_of(step));
-      reader.verify();
-      return reader;
-    } catch (const Error& e) {
-      setup.note(fmt::format("passed over: {}", e.what()));
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<CheckpointReader> checkpoint_to_resume(const Run& run, const RunSetup& setup) {
-  if (!setup.resume) return std::nullopt;
-  std::optional<CheckpointReader> checkpoint = newest_checkpoint(setup);
-  if (!checkpoint) return std::nullopt;
-  const auto differences = differences_against_resume(checkpoint->training().config, run.resolved_yaml,
-                                                      checkpoint->training().step);
-  if (differences.empty()) return checkpoint;
-  throw ConfigError(fmt::format("{}: cannot go on from step {}: the config has changed:\n  {}", run.name,
-                                checkpoint->training().step, fmt::join(differences, "\n  ")));
 }
 
 // Leaves the files of the data with the results. A run that goes on must see the same data as before.
@@ -201,12 +174,14 @@ RunResult run_one(const Run& run, const RunSetup& setup) {
     log->info(text);
     setup.note(text);
   };
-  const std::optional<CheckpointReader> checkpoint = checkpoint_to_resume(run, setup);
-  keep_data_files(run, setup, checkpoint.has_value());
-  // What may change has changed.
-  if (setup.resume) replace_file(setup.folder / "resolved.yaml", run.resolved_yaml);
   const std::unique_ptr<Model> model = make_model(run.config.model, shape_of(setup.data));
   RunInfo info = info_of(run, setup.point, *model, setup.data, setup.provenance);
+  const ResumePoint point = setup.resume ? find_resume_point(run, setup.folder, info, note) : ResumePoint{};
+  const std::optional<CheckpointReader>& checkpoint = point.checkpoint;
+  keep_data_files(run, setup, checkpoint.has_value());
+  set_aside(point.passed_over, note);
+  // What may change has changed.
+  if (setup.resume) replace_file(setup.folder / "resolved.yaml", run.resolved_yaml);
   const std::int64_t first_step = checkpoint ? checkpoint->training().step : 0;
   const double seconds_before = setup.resume ? seconds_of_earlier(setup.folder, checkpoint) : 0;
   Recorder recorder = setup.resume ? Recorder::resume(setup.folder, std::move(info), first_step)

@@ -114,6 +114,8 @@ CheckpointFolder Trainer::save_checkpoint_in(const char* name) {
   std::filesystem::create_directories(recorder_.folder() / name);
   hdf5::Group extra = monitor_.saved();
   extra.attribute(kSkipped, std::int64_t{skipped_in_a_row_});
+  extra.attribute(kJournalRecords, recorder_.num_records());
+  recorder_.sync();
   save_checkpoint(folder.path_of(step_), {step_, train_seconds_, run_.resolved_yaml}, model_, *optimizer_,
                   extra);
   return folder;

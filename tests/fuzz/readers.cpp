@@ -17,6 +17,7 @@
 #include "experiments/results/describe.hpp"
 #include "experiments/results/export.hpp"
 #include "experiments/results/journal.hpp"
+#include "experiments/results/run_group.hpp"
 #include "experiments/results/run_info_json.hpp"
 #include "tests/fuzz/edited_results.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -69,6 +70,7 @@ void read_journal_file(std::string_view bytes) {
   data.info.domains = {"prose"};
   data.info.moe_layers = {{0, 4, 2}};
   read_journal(file_of(bytes, "metrics.jsonl"), data);
+  run_group(data);
 }
 
 void read_results(std::string_view bytes) {

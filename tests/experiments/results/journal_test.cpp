@@ -135,13 +135,40 @@ TEST_CASE("journal complete lines that are no records are errors with their numb
   REQUIRE_THROWS_WITH(read_journal(path, data), Contains("metrics.jsonl:1 is not a record"));
 }
 
+TEST_CASE("journal arrays of another length than there are experts are errors with file and line",
+          "[journal]") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "metrics.jsonl";
+  for (const char* statistic :
+       {"expert_tokens", "expert_dropped", "router_probability_mean", "expert_bias"}) {
+    INFO(statistic);
+    const auto journal_of = [&](const char* entries) {
+      replace_file(path, fmt::format("{{\"step\":1,\"tokens\":2,\"train/loss\":1}}\n"
+                                     "{{\"step\":1,\"tokens\":2,\"moe/layer_1/{}\":[{}]}}\n",
+                                     statistic, entries));
+      RunData data = empty_run();
+      read_journal(path, data);
+      return data;
+    };
+    for (const char* entries : {"1,2,3,4,5,6,7,8,9", "1,2,3"})
+      CHECK_THROWS_WITH(journal_of(entries), Contains("metrics.jsonl:2 is not a record") &&
+                                                 Contains(fmt::format("layer_1/{} has ", statistic)));
+    CHECK(journal_of("1,2,3,4").routing.size() == 1);
+    CHECK(journal_of("").routing.size() == 1);
+  }
+}
+
 TEST_CASE("journal drops what comes after a step", "[journal]") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "metrics.jsonl";
   write_example(path, 4);
   {
     JournalWriter journal(path);
-    journal.drop_after(2);
+    RunData before = empty_run();
+    const JournalEnd end = read_journal_until(path, 2, before);
+    CHECK(end.problem.empty());
+    CHECK(before.train.size() == 2);
+    journal.cut(end.bytes);
     journal.append(example_train(3, 7));
   }
   RunData data = empty_run();

@@ -113,6 +113,15 @@ TEST_CASE("recorder resumes at a checkpoint as if nothing had happened", "[recor
   }
 }
 
+TEST_CASE("recorder makes no group of arrays that are longer than the experts", "[recorder]") {
+  RunData data;
+  data.info = example_info("moe", 1);
+  data.routing.push_back(example_routing(1));
+  CHECK_NOTHROW(run_group(data));
+  data.routing[0].layers[1].expert_tokens.assign(9, 1);
+  CHECK_THROWS_WITH(run_group(data), Contains("expert_tokens of layer 3 has 9 entries instead of 2"));
+}
+
 TEST_CASE("recorder: an auxiliary loss that comes later is not a number before, also after a resume",
           "[recorder]") {
   const TemporaryFolder folder;

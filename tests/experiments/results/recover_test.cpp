@@ -64,6 +64,13 @@ TEST_CASE("recover rebuilds the files of an experiment after a kill", "[recover]
     CHECK(runs.at(0).error.empty());
     CHECK_THAT(runs.at(1).error, Contains("metrics.jsonl:1"));
   }
+  SECTION("one whose journal has more entries than there are experts is named") {
+    std::string line = "{\"step\":1,\"tokens\":2,\"moe/layer_1/expert_tokens\":[0";
+    for (int i = 1; i < 100'000; ++i) line += ",0";
+    replace_file(torn, line + "]}\n");
+    CHECK_THAT(recover(store.run_folder("moe-s1")).at(0).error,
+               Contains("metrics.jsonl:1") && Contains("has 100000 entries, the layer 4 experts"));
+  }
   SECTION("one that is being written is left alone") {
     const JournalWriter writer(torn);
     CHECK_THAT(recover(store.run_folder("moe-s1")).at(0).error, Contains("another process writes"));

@@ -180,6 +180,51 @@ TEST_CASE("an execution is not gone on with under another config", "[run_experim
   CHECK(error_of(second, {"variants.moe.train.optimizer.lr=0.5"}) == "");
 }
 
+TEST_CASE("an execution is not gone on with on other data", "[run_experiment]") {
+  const SmallExperiment fixture({"seeds=[1, 2]"});
+  const fs::path folder = run_first_only(fixture).folder;
+  const fs::path text = fixture.folder.path() / "domain1.txt";
+  const std::string before = read_file(text);
+  replace_file(text, before.substr(0, before.size() - 1) + "?");
+  const RunSelection moe{.variants = {"moe"}, .seeds = {}, .points = {}};
+  for (const RunSelection& selection : {RunSelection{}, moe}) {
+    const Experiment experiment = loaded(folder, {}, selection);
+    CHECK_THROWS_AS(go_on(fixture, folder, experiment), ConfigError);
+    CHECK_THROWS_WITH(go_on(fixture, folder, experiment),
+                      Contains("the data have changed since dense-s1 was begun") && Contains("data.json"));
+    CHECK(RunStore::open(folder).runs() == std::vector<std::string>{"dense-s1"});
+  }
+  replace_file(text, before);
+  CHECK(go_on(fixture, folder, loaded(folder, {}, moe)).failed.empty());
+  CHECK(go_on(fixture, folder, loaded(folder, {})).failed.empty());
+}
+
+TEST_CASE("runs on data blocks of their own are gone on with when one of the texts has changed",
+          "[run_experiment]") {
+  const SmallExperiment fixture(
+      {"seeds=[1]", "variants.moe.data.domains=[{name: first, path: domain0.txt}]"});
+  const fs::path folder = run_first_only(fixture).folder;
+  const fs::path text = fixture.folder.path() / "domain1.txt";
+  replace_file(text, read_file(text) + "?");
+  const RunSelection moe{.variants = {"moe"}, .seeds = {}, .points = {}};
+  CHECK(go_on(fixture, folder, loaded(folder, {}, moe)).failed.empty());
+  CHECK_THROWS_AS(go_on(fixture, folder, loaded(folder, {})), ConfigError);
+}
+
+TEST_CASE("a damaged resolved.yaml of a run is named", "[run_experiment]") {
+  const SmallExperiment fixture({"seeds=[1, 2]"});
+  const ExperimentOutcome stopped = run_first_only(fixture);
+  const fs::path file = stopped.folder / "dense-s1" / "resolved.yaml";
+  fs::remove(stopped.folder / "dense-s1" / "run.h5");  // it is not done
+  for (const auto& [content, problem] :
+       std::vector<std::pair<std::string, std::string>>{{"data: {}\n", "no `train`"},
+                                                        {"train: [", "not YAML"},
+                                                        {"train: {steps: 1}\n", "another version"}}) {
+    replace_file(file, content);
+    CHECK_THROWS_WITH(loaded(stopped.folder, {}), Contains(file.string() + ": ") && Contains(problem));
+  }
+}
+
 TEST_CASE("a selection of an execution leaves the other runs in the results", "[run_experiment]") {
   const SmallExperiment fixture({"seeds=[1, 2]", "compare={baseline: moe}"});
   const fs::path folder = run_first_only(fixture).folder;
