@@ -90,16 +90,20 @@ void write_entry(const std::filesystem::path& folder, const DomainFiles& domain,
 DomainTokens read_entry(const std::filesystem::path& folder) {
   try {
     const Json about = Json::parse(read_file(folder / "about.json"));
-    const auto part = [&](const char* name, std::uint32_t& checksum) {
-      TokenArray tokens(folder / about.at(name).at("file").get<std::string>());
+    // Names of files in it are for people: they could lead elsewhere.
+    const auto part = [&](const std::string& name, std::uint32_t& checksum) {
+      TokenArray tokens(folder / (name + ".npy"));
       checksum = tokens.checksum();
-      require(checksum == about.at(name).at("crc32").get<std::uint32_t>(), "its {} part has changed", name);
+      // As JSON: another type or a number out of range is unequal.
+      require(about.at(name).at("crc32") == Json(checksum), "its {} part has changed", name);
       return tokens;
     };
     DomainTokens tokens;
     tokens.train = part("train", tokens.train_checksum);
     tokens.eval = part("eval", tokens.eval_checksum);
     tokens.order0_bits_per_byte = about.at("order0_bits_per_byte").get<double>();
+    require(tokens.order0_bits_per_byte >= 0 && tokens.order0_bits_per_byte <= 8,
+            "order0_bits_per_byte={} is not in [0, 8]", tokens.order0_bits_per_byte);
     return tokens;
   } catch (const Json::exception& e) {
     fail("about.json: {}", e.what());

@@ -9,24 +9,36 @@
 #include "experiments/config/experiment.hpp"
 #include "experiments/data/bpe_tokenizer.hpp"
 #include "experiments/data/corpus.hpp"
+#include "experiments/data/domain_tokens.hpp"
 #include "experiments/data/idx_file.hpp"
 #include "experiments/data/token_array.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/plot/figures.hpp"
 #include "experiments/report/report.hpp"
 #include "experiments/results/describe.hpp"
+#include "experiments/results/experiment_json.hpp"
 #include "experiments/results/export.hpp"
 #include "experiments/results/journal.hpp"
+#include "experiments/results/recover.hpp"
 #include "experiments/results/run_group.hpp"
 #include "experiments/results/run_info_json.hpp"
+#include "experiments/results/run_store.hpp"
+#include "experiments/training/load_execution.hpp"
 #include "tests/fuzz/edited_results.hpp"
 #include "tests/support/temporary_folder.hpp"
 
+#include <algorithm>
 #include <fstream>
 
 namespace moelab {
 
 namespace {
+
+constexpr const char* kBase =
+    "version: 1\n"
+    "data: {kind: synthetic, num_features: 4, num_targets: 4}\n"
+    "model: {kind: ffn, d_model: 4, num_layers: 1, ffn: {activation: relu, d_ff: 8}}\n"
+    "train: {max_steps: 1, batch_tokens: 8, optimizer: {lr: 1e-3}}\n";
 
 // The bytes as a file of a folder that goes with the program.
 std::filesystem::path file_of(std::string_view bytes, const std::string& name) {
@@ -53,12 +65,70 @@ void read_overrides(std::string_view bytes) {
     options.overrides.emplace_back(bytes.substr(begin, end - begin));
     begin = end + 1;
   }
-  load_experiment(file_of("version: 1\n"
-                          "data: {kind: synthetic, num_features: 4, num_targets: 4}\n"
-                          "model: {kind: ffn, d_model: 4, num_layers: 1, ffn: {activation: relu, d_ff: 8}}\n"
-                          "train: {max_steps: 1, batch_tokens: 8, optimizer: {lr: 1e-3}}\n",
-                          "base.yaml"),
-                  options);
+  load_experiment(file_of(kBase, "base.yaml"), options);
+}
+
+// The folder of an execution without runs, with an execution.json that is sound.
+void write_execution(const TemporaryFolder& folder) {
+  folder.write("experiment.yaml", kBase);
+  folder.write("source_folder.txt", folder.path().string());
+  folder.write("execution.json", R"({"overrides": [], "runs": [], "other_runs": [], "initial_weights": {}})");
+}
+
+// What --resume makes of it.
+void read_execution(std::string_view bytes) {
+  static const TemporaryFolder folder;
+  write_execution(folder);
+  folder.write("execution.json", std::string(bytes));
+  const ExecutionRecord record = RunStore::open(folder.path()).record();
+  load_execution(folder.path(), {});
+  RunStore::open(folder.path()).set_record(record);
+  if (RunStore::open(folder.path()).record() != record) {
+    throw std::logic_error("an execution.json that is not what was written");
+  }
+}
+
+// What recover makes of it: the results file says the same.
+void read_experiment_info(std::string_view bytes) {
+  static const TemporaryFolder folder;
+  write_execution(folder);
+  const std::filesystem::path path = folder.write("experiment.json", std::string(bytes));
+  const std::filesystem::path results = folder.path() / "results.h5";
+  std::filesystem::remove(results);
+  const ExperimentInfo info = read_experiment_json(path);
+  recover(folder.path());
+  const ResultsFile file(results);
+  describe_file(file);
+  const ExperimentInfo& kept = file.experiment();
+  if (kept.name != info.name || kept.description != info.description || kept.baseline != info.baseline ||
+      kept.metric != info.metric || kept.confidence != info.confidence) {
+    throw std::logic_error("a results file that says something else than experiment.json");
+  }
+}
+
+// about.json of an entry in the cache of tokens: whatever it says, the tokens are those of the text.
+void read_cache_about(std::string_view bytes) {
+  static const TemporaryFolder folder;
+  static const DomainFiles domain{{"one", {}, 1.0, ""},
+                                  {folder.write("one.txt", "a text of which the last part is held out\n")}};
+  const auto tokenizer = make_byte_tokenizer();
+  const CacheFolder cache(folder.path() / "cache");
+  const std::string hash = hash_of_documents(domain, 0.25);
+  const auto read = [&] {
+    return cached_domain_tokens(domain, 0.25, *tokenizer, hash, cache, [](const std::string&) {});
+  };
+  const DomainTokens expected = read_domain_tokens(domain, 0.25, *tokenizer);
+  read();
+  for (const auto& entry : std::filesystem::directory_iterator(cache.root())) {
+    if (!std::filesystem::exists(entry.path() / "about.json")) continue;
+    std::ofstream(entry.path() / "about.json", std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  }
+  const DomainTokens tokens = read();
+  if (!std::ranges::equal(tokens.train.ids(), expected.train.ids()) ||
+      !std::ranges::equal(tokens.eval.ids(), expected.eval.ids())) {
+    throw std::logic_error("an entry of the cache that has the tokens of another text");
+  }
 }
 
 void read_published(std::string_view bytes) {
@@ -155,11 +225,14 @@ FuzzedReader reader(const char* name, void (*read)(std::string_view)) {
 const std::vector<FuzzedReader>& fuzzed_readers() {
   static const std::vector<FuzzedReader> readers = {
       reader("bpe", [](std::string_view bytes) { parse_bpe_file("bpe.jsonl", bytes); }),
+      reader("cache_about", read_cache_about),
       reader("checkpoint", read_checkpoint),
       reader("condition", read_condition),
       reader("corpus", [](std::string_view bytes) { load_corpus(file_of(bytes, "corpus.yaml")); }),
       reader("edited_results", read_edited_results),
+      reader("execution", read_execution),
       reader("experiment", read_experiment),
+      reader("experiment_info", read_experiment_info),
       reader("images", read_images),
       reader("journal", read_journal_file),
       reader("overrides", read_overrides),

@@ -6,6 +6,7 @@ usage: determinism_test.py MOELAB EXPERIMENT.yaml
 """
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -73,19 +74,38 @@ def check_same(one, two, what):
             assert one[name][1][key] == two[name][1][key], (what, name, key)
 
 
+def checkpoints_in(output):
+    return [os.path.join(r, f) for r, _, files in os.walk(output) for f in files if f.startswith("step_") and f.endswith(".h5")]
+
+
+def start_steps(latest):
+    """Where each run has begun, by its log."""
+    steps = []
+    for name in sorted(os.listdir(latest)):
+        log = os.path.join(latest, name, "log.txt")
+        if os.path.exists(log):
+            with open(log) as file:
+                steps += [int(step) for step in re.findall(r" starts at step (\d+) of", file.read())]
+    return steps
+
+
 def killed_and_resumed(moelab, arguments, output):
-    """Killed after the first checkpoint, then gone on with."""
-    process = start(moelab, *arguments, "-o", output, "-j", "1")
-    while process.poll() is None:
-        found = [os.path.join(r, f) for r, _, files in os.walk(output, followlinks=False) for f in files if f.startswith("step_")]
-        if found:
-            process.send_signal(signal.SIGKILL)
-        time.sleep(0.01)
-    process.communicate()
-    (name,) = os.listdir(output)
-    latest = os.path.join(output, name, "latest")
-    run(moelab, "--resume", latest)
-    return latest
+    """Killed after a checkpoint, then gone on with from it. On a busy machine the kill may come when a run is
+    at its end and the next has no checkpoint yet: then once more, in another folder."""
+    for attempt in range(10):
+        place = f"{output}{attempt}"
+        process = start(moelab, *arguments, "-o", place, "-j", "1")
+        while process.poll() is None and not checkpoints_in(place):
+            time.sleep(0.001)
+        process.kill()
+        message = process.communicate()[1]
+        assert process.returncode in (0, -signal.SIGKILL), (process.returncode, message)
+        (name,) = os.listdir(place)
+        latest = os.path.join(place, name, "latest")
+        run(moelab, "--resume", latest)
+        if process.returncode == -signal.SIGKILL and any(0 < step < STEPS for step in start_steps(latest)):
+            return latest
+    raise AssertionError(f"no kill came between a checkpoint and the end of a run: {arguments}")
 
 
 def main():

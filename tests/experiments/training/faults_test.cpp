@@ -1,10 +1,11 @@
 // What goes wrong around a run: signals, folders, full disks, damaged files, a second process.
 #include "core/checkpoint.hpp"
 #include "core/file.hpp"
-#include "core/hdf5.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/training/checkpoint_folder.hpp"
+#include "tests/experiments/training/outcome.hpp"
 #include "tests/experiments/training/small_experiment.hpp"
+#include "tests/experiments/training/whole_files.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/process.hpp"
 
@@ -14,6 +15,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <sys/wait.h>
 
 using namespace moelab;
 namespace fs = std::filesystem;
@@ -42,8 +45,10 @@ struct Place {
   int run(const std::string& output) const {
     return exit_code_of(start(arguments((root / output).string()), told()));
   }
-  int resume(const std::string& output) const {
-    return exit_code_of(start({"run", "--resume", latest(output).string()}, told()));
+  int resume(const std::string& output, const std::vector<std::string>& overrides = {}) const {
+    std::vector<std::string> words{"run", "--resume", latest(output).string()};
+    words.insert(words.end(), overrides.begin(), overrides.end());
+    return exit_code_of(start(words, told()));
   }
 };
 
@@ -61,28 +66,69 @@ void check_same_curves(const fs::path& one, const fs::path& two) {
   }
 }
 
-// Every file whose name says that it is complete can be read.
-void check_files(const fs::path& root) {
-  for (const auto& entry : fs::recursive_directory_iterator(root)) {
-    if (!entry.is_regular_file() || entry.path().extension() != ".h5") continue;
-    INFO(entry.path());
-    CHECK_NOTHROW(hdf5::Reader(entry.path()).group());
-    if (entry.path().parent_path().filename() == "checkpoints")
-      CHECK_NOTHROW(CheckpointReader(entry.path()).verify());
-  }
-}
-
 }  // namespace
 
 TEST_CASE("SIGTERM ends a run after a checkpoint, and it can be gone on with", "[faults]") {
   const Place place;
-  const pid_t pid = start(place.arguments((place.root / "out").string(), "100000"));
-  wait_for(place.latest("out") / "dense-s5" / "checkpoints" / "step_4.h5");
+  // Only a constant rate leaves the number of steps open: so the signal meets a run whose end is far away,
+  // and the end can be set near the step where it stopped.
+  const std::string constant = "train.schedule={kind: constant}";
+  std::vector<std::string> arguments = place.arguments((place.root / "out").string(), "100000");
+  arguments.insert(arguments.end(), {constant, "--jobs=1"});
+  const pid_t pid = start(arguments);
+  const fs::path run = place.latest("out") / "dense-s5";
+  wait_for(run / "checkpoints" / "step_4.h5");
   ::kill(pid, SIGTERM);
   CHECK(exit_code_of(pid) == 130);
-  check_files(place.root / "out");
+  check_whole_files(place.root / "out");
+
   const ResultsFile results(place.latest("out") / "results.h5");
+  REQUIRE(results.runs().size() == 1);  // the other was not begun
   CHECK(results.runs().front().status == RunStatus::interrupted);
+  const std::int64_t stopped = CheckpointFolder(run / "checkpoints").steps().front();
+  const auto reason = results.reader().attribute(ResultsFile::group_of("dense-s5"), "status_reason");
+  REQUIRE(reason);
+  CHECK(std::get<std::string>(*reason) == fmt::format("stopped at step {}", stopped));
+  CHECK(CheckpointReader(CheckpointFolder(run / "checkpoints").path_of(stopped)).training().step == stopped);
+
+  const std::string steps = fmt::format("{}", stopped + 9);
+  REQUIRE(place.resume("out", {"train.max_steps=" + steps}) == 0);
+  CHECK_THAT(read_file(run / "log.txt"), Contains(fmt::format("dense-s5 starts at step {} of", stopped)));
+  arguments = place.arguments((place.root / "whole").string(), steps);
+  arguments.push_back(constant);
+  REQUIRE(exit_code_of(start(arguments)) == 0);
+  check_same_curves(place.latest("whole"), place.latest("out"));
+  for (const char* name : {"dense-s5", "moe-s5"}) {
+    const Outcome expected = outcome_of(place.latest("whole") / name);
+    CHECK(outcome_of(place.latest("out") / name).parameters == expected.parameters);
+  }
+}
+
+TEST_CASE("a second signal ends a run at once, in the midst of its step", "[faults]") {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    INFO("signal " << signal);
+    const Place place;
+    // A step of ten thousand micro-batches takes many seconds.
+    std::vector<std::string> arguments = place.arguments((place.root / "out").string());
+    arguments.insert(arguments.end(),
+                     {"train.batch_tokens=1280000", "train.micro_batch_tokens=128", "--jobs=1"});
+    const pid_t pid = start(arguments);
+    const fs::path run = place.latest("out") / "dense-s5";
+    wait_for(run / "run.h5");  // written right before the first step
+    ::kill(pid, signal);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    int status = 0;
+    REQUIRE(::waitpid(pid, &status, WNOHANG) == 0);  // the first one waits for the step
+    ::kill(pid, signal);
+    status = status_of(pid);
+    CHECK(((WIFSIGNALED(status) && WTERMSIG(status) == signal) ||
+           (WIFEXITED(status) && WEXITSTATUS(status) == 130)));
+    // The step came to no end: it would have left a checkpoint and a line in the journal.
+    CHECK(CheckpointFolder(run / "checkpoints").steps().empty());
+    CHECK(read_file(run / "metrics.jsonl").find("train/loss") == std::string::npos);
+    CHECK(ResultsFile(run / "run.h5").runs().front().status == RunStatus::running);
+    CHECK(check_whole_files(place.root / "out") > 0);
+  }
 }
 
 TEST_CASE("a folder that cannot be written is told of before anything is trained", "[faults]") {
@@ -161,7 +207,7 @@ TEST_CASE("a disk that is full at any write leaves whole files, and the run can 
       CHECK((code == 1 || code == 3));
     }
     if (!fs::exists(place.root / output)) continue;
-    check_files(place.root / output);
+    check_whole_files(place.root / output);
     if (!fs::exists(place.latest(output) / "source_folder.txt")) continue;
     REQUIRE(place.resume(output) == 0);
     check_same_curves(place.latest("whole"), place.latest(output));
@@ -190,11 +236,30 @@ TEST_CASE("damaged files of a run are told of, and resuming ends with the same b
     CHECK_THAT(place.said(), Contains("passed over") && Contains("run.h5") && Contains("step_24.h5"));
     check_same_curves(place.latest("whole"), place.latest("out"));
   }
-  // A checkpoint of another model under the right name.
+}
+
+TEST_CASE("a whole checkpoint of another model is refused with the difference, and nothing is lost",
+          "[faults]") {
+  const Place place;
+  REQUIRE(place.run("whole") == 0);
   REQUIRE(place.run("out") == 0);
+  const fs::path run = place.latest("out") / "moe-s5";
+  const CheckpointFolder checkpoints(run / "checkpoints");
+  const std::string older = read_file(checkpoints.path_of(22));
+  const std::string journal = read_file(run / "metrics.jsonl");
   fs::remove(run / "run.h5");
-  fs::copy_file(place.latest("out") / "dense-s5" / "checkpoints" / "step_24.h5",
-                run / "checkpoints" / "step_24.h5", fs::copy_options::overwrite_existing);
+  fs::copy_file(place.latest("out") / "dense-s5" / "checkpoints" / "step_24.h5", checkpoints.path_of(24),
+                fs::copy_options::overwrite_existing);
+  const std::string foreign = read_file(checkpoints.path_of(24));
+  // It is not passed over for the older one: someone has put it there.
   CHECK(place.resume("out") == 2);
-  CHECK_THAT(place.said(), Contains("cannot go on from step 24") && Contains("model.ffn"));
+  CHECK_THAT(place.said(), Contains("moe-s5: cannot go on from step 24") && Contains("model.ffn"));
+  CHECK(read_file(checkpoints.path_of(24)) == foreign);
+  CHECK(read_file(checkpoints.path_of(22)) == older);
+  CHECK(read_file(run / "metrics.jsonl") == journal);
+  // Without it, the older one serves.
+  fs::remove(checkpoints.path_of(24));
+  REQUIRE(place.resume("out") == 0);
+  CHECK_THAT(read_file(run / "log.txt"), Contains("moe-s5 starts at step 22 of"));
+  check_same_curves(place.latest("whole"), place.latest("out"));
 }

@@ -1,10 +1,10 @@
 // The program, killed again and again.
 #include "core/checkpoint.hpp"
-#include "core/hdf5.hpp"
 #include "core/random.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/training/checkpoint_folder.hpp"
 #include "tests/experiments/training/small_experiment.hpp"
+#include "tests/experiments/training/whole_files.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/process.hpp"
 
@@ -21,18 +21,6 @@ using namespace moelab;
 namespace fs = std::filesystem;
 
 namespace {
-
-// Reads every file that claims to be complete; returns how many there were.
-int read_all_files(const fs::path& root) {
-  int files = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(root)) {
-    if (entry.path().extension() != ".h5" || !entry.is_regular_file()) continue;
-    INFO(entry.path());
-    CHECK_NOTHROW(hdf5::Reader(entry.path()).group());
-    ++files;
-  }
-  return files;
-}
 
 // Both runs are done, with the same bits.
 void check_same(const ResultsFile& whole, const ResultsFile& resumed) {
@@ -93,7 +81,8 @@ TEST_CASE("killed at any time, every file is readable, and resuming ends with th
     }
     const int status = status_of(pid);
     is_at_end = !WIFSIGNALED(status);
-    if (fs::exists(fixture.folder.path() / output)) files += read_all_files(fixture.folder.path() / output);
+    if (fs::exists(fixture.folder.path() / output))
+      files += check_whole_files(fixture.folder.path() / output);
     if (!is_at_end) {
       ++killed;
       continue;
