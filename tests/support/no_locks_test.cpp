@@ -1,7 +1,6 @@
-// A file system without locks, or one that tells of a full disk only when it syncs, as some network file
-// systems are: flock() and fsync() of this program fail on demand, for its libraries too.
+// A file system without locks, as some network file systems are: flock() of this program fails on demand, for
+// its libraries too.
 #include "core/error.hpp"
-#include "core/file.hpp"
 #include "core/hdf5.hpp"
 #include "experiments/results/journal.hpp"
 #include "experiments/results/recorder.hpp"
@@ -25,7 +24,6 @@ constexpr int kNotSupported = 524;  // ENOTSUPP of the kernel, which some networ
 
 std::atomic<int> flock_error{0};  // 0: locks work
 std::atomic<int> flock_calls{0};
-std::atomic<int> fsync_error{0};  // 0: syncing works
 std::atomic<bool> only_journals{false};
 
 bool is_journal(int descriptor) {
@@ -57,14 +55,6 @@ extern "C" int flock(int descriptor, int operation) noexcept {
     return static_cast<int>(syscall(SYS_flock, descriptor, operation));
   errno = flock_error;
   return -1;
-}
-
-extern "C" int fsync(int descriptor) {
-  if (fsync_error != 0) {
-    errno = fsync_error;
-    return -1;
-  }
-  return static_cast<int>(::syscall(SYS_fsync, descriptor));
 }
 
 TEST_CASE("without locks, reading a results file says at once what helps, and writing leaves the old file",
@@ -119,16 +109,4 @@ TEST_CASE("without locks, a run notes that it is not guarded", "[no_locks]") {
   INFO(result.reason);
   CHECK(result.status == RunStatus::done);
   CHECK_THAT(notes, Contains("metrics.jsonl cannot be locked"));
-}
-
-TEST_CASE("a disk that is full when it syncs is told of with its reason, and the old file stays") {
-  const TemporaryFolder folder;
-  const fs::path file = folder.path() / "file";
-  replace_file(file, std::string_view("old"));
-  fsync_error = ENOSPC;
-  const auto replace = [&] { replace_file(file, std::string_view("new")); };
-  CHECK_THROWS_WITH(replace(), Contains(file.string()) && Contains("No space left on device"));
-  fsync_error = 0;
-  CHECK(read_file(file) == "old");
-  CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
 }

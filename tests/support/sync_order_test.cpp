@@ -1,10 +1,12 @@
 // What must be on the disk before what, should the power fail: fsync() and fdatasync() of this program note
-// it.
+// it. And a disk that is full only when it is synced, as network file systems are: fsync() fails on demand.
 #include "core/file.hpp"
 #include "experiments/training/run_one.hpp"
 #include "tests/experiments/training/small_experiment.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/temporary_folder.hpp"
 
+#include <cerrno>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,7 @@ namespace {
 std::vector<std::string> synced;       // names of the files, in order
 std::vector<std::uintmax_t> unsynced;  // bytes of the journal that were not on the disk, at each of them
 std::uintmax_t journal_on_disk = 0;
+int fsync_error = 0;  // 0: syncing works
 
 void note(int descriptor) {
   const fs::path path = fs::read_symlink(fmt::format("/proc/self/fd/{}", descriptor));
@@ -34,6 +37,10 @@ void note(int descriptor) {
 }  // namespace
 
 extern "C" int fsync(int descriptor) {
+  if (fsync_error != 0) {
+    errno = fsync_error;
+    return -1;
+  }
   note(descriptor);
   return static_cast<int>(syscall(SYS_fsync, descriptor));
 }
@@ -64,4 +71,17 @@ TEST_CASE("the journal is on the disk before the checkpoints and snapshots that 
   CHECK(checkpoints == 6);
   CHECK(snapshots == 4);  // at the start, at two evaluations, at the end
   CHECK(journal_on_disk == fs::file_size(folder / "metrics.jsonl"));
+}
+
+TEST_CASE("a disk that is full when it syncs is told of with its reason, and the old file stays",
+          "[sync_order]") {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "file";
+  replace_file(file, std::string_view("old"));
+  fsync_error = ENOSPC;
+  const auto replace = [&] { replace_file(file, std::string_view("new")); };
+  CHECK_THROWS_WITH(replace(), Contains(file.string()) && Contains("No space left on device"));
+  fsync_error = 0;
+  CHECK(read_file(file) == "old");
+  CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
 }
