@@ -114,6 +114,27 @@ TEST_CASE("Branches that were interrupted go on to the same bits", "[branch]") {
   }
 }
 
+TEST_CASE("A branch that was begun and has no good checkpoint left goes on from the start", "[branch]") {
+  SmallExperiment fixture(branches());
+  select_runs(fixture.experiment, {.variants = {"moe"}, .seeds = {}, .points = {}});
+  const Run& branch = fixture.experiment.runs[0];
+  RunOptions options = options_in(fixture);
+  options.jobs = 1;
+  int asked = 0;
+  // Asked once a run and after each step but the last: after the first step of the first branch.
+  options.stop_requested = [&] { return ++asked > 13; };
+  options.resume = run_experiment(fixture.experiment, options).folder;
+  const fs::path checkpoints = options.resume / branch.name / "checkpoints";
+  REQUIRE(fs::exists(checkpoints / "step_4.h5"));
+  for (const char* name : {"step_3.h5", "step_4.h5"}) {
+    if (fs::exists(checkpoints / name))
+      fs::rename(checkpoints / name, checkpoints / (name + std::string(".passed_over")));
+  }
+  options.stop_requested = [] { return false; };
+  CHECK(run_experiment(fixture.experiment, options).failed.empty());
+  check_same(outcome_of(options.resume / branch.name), independent(fixture, branch));
+}
+
 TEST_CASE("A branch whose trunk did not come to it is told as failed", "[branch]") {
   const SmallExperiment fixture(branches({"variants=null"}));
   Experiment experiment = fixture.experiment;
