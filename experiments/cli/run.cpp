@@ -36,7 +36,7 @@ std::atomic<bool> stop_requested{false};
 // program at once.
 extern "C" void request_stop(int signal) {
   stop_requested = true;
-  std::signal(signal, SIG_DFL);
+  for (const int next : {SIGINT, SIGTERM, signal}) std::signal(next, SIG_DFL);
 }
 
 void run(const Options& options, Context& context) {

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <sys/wait.h>
@@ -105,8 +106,8 @@ TEST_CASE("SIGTERM ends a run after a checkpoint, and it can be gone on with", "
 }
 
 TEST_CASE("a second signal ends a run at once, in the midst of its step", "[faults]") {
-  for (const int signal : {SIGINT, SIGTERM}) {
-    INFO("signal " << signal);
+  for (const auto& [signal, second] : {std::pair{SIGINT, SIGINT}, {SIGTERM, SIGTERM}, {SIGINT, SIGTERM}}) {
+    INFO("signals " << signal << ", " << second);
     const Place place;
     // A step of ten thousand micro-batches takes many seconds.
     std::vector<std::string> arguments = place.arguments((place.root / "out").string());
@@ -119,9 +120,9 @@ TEST_CASE("a second signal ends a run at once, in the midst of its step", "[faul
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     int status = 0;
     REQUIRE(::waitpid(pid, &status, WNOHANG) == 0);  // the first one waits for the step
-    ::kill(pid, signal);
+    ::kill(pid, second);
     status = status_of(pid);
-    CHECK(((WIFSIGNALED(status) && WTERMSIG(status) == signal) ||
+    CHECK(((WIFSIGNALED(status) && WTERMSIG(status) == second) ||
            (WIFEXITED(status) && WEXITSTATUS(status) == 130)));
     // The step came to no end: it would have left a checkpoint and a line in the journal.
     CHECK(CheckpointFolder(run / "checkpoints").steps().empty());
