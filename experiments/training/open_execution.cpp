@@ -76,7 +76,8 @@ void require_same_data(const RunStore& store, const Experiment& experiment,
       if (!std::filesystem::exists(file) || read_file(file) == content) continue;
       throw ConfigError(fmt::format(
           "{}: cannot go on: the data have changed since {} was begun, {} would be another; runs on "
-          "different data would stand in one comparison.\nWhat is to be run on other data is an execution of its own.",
+          "different data would stand in one comparison.\nWhat is to be run on other data is an execution of "
+          "its own.",
           store.folder().string(), run, file.string()));
     }
   }
