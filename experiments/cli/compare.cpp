@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "experiments/cli/command.hpp"
+#include "experiments/cli/terminal.hpp"
 #include "experiments/compare/compare_files.hpp"
 #include "experiments/compare/condition.hpp"
 #include "experiments/compare/render.hpp"
@@ -42,7 +43,7 @@ void compare(const Options& options, Context& context) {
     if (known.insert(std::filesystem::weakly_canonical(path)).second) {
       files.emplace_back(path);
     } else if (!context.quiet) {
-      fmt::print(stderr, "moelab: {} is given twice and counts once\n", path);
+      tell(fmt::format("moelab: {} is given twice and counts once\n", path));
     }
   }
   const Comparison comparison = compare_files(files, how);
@@ -50,12 +51,12 @@ void compare(const Options& options, Context& context) {
   // Other formats have this as a note.
   const std::vector<std::string> alone = without_baseline(comparison);
   if (!alone.empty() && (format == TableFormat::csv || format == TableFormat::json))
-    fmt::print(stderr, "moelab: not compared, as no one point of {} has their settings: {}\n",
-               baseline_name(comparison), fmt::join(alone, ", "));
+    tell(fmt::format("moelab: not compared, as no one point of {} has their settings: {}\n",
+                     baseline_name(comparison), fmt::join(alone, ", ")));
   for (std::size_t i = 0; i < conditions.size(); ++i) {
     const std::string held = holds_for(conditions[i], comparison);
     if (held.empty()) continue;
-    fmt::print(stderr, "moelab: '{}' holds: {}\n", options.fail_if[i], held);
+    tell(fmt::format("moelab: '{}' holds: {}\n", options.fail_if[i], held));
     context.exit_code = kFailIfHeld;
   }
 }

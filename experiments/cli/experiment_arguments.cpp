@@ -44,9 +44,7 @@ Experiment ExperimentArguments::load() const {
   options.overrides = overrides;
   options.solve_twin = solve_twin;
   Experiment experiment = load_file(options);
-  for (const std::string& warning : experiment.warnings) {
-    fmt::print(stderr, "{}", paint_diagnostics(warning, has_colour(stderr)));
-  }
+  for (const std::string& warning : experiment.warnings) tell(warning);
   return experiment;
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "experiments/cli/command.hpp"
+#include "experiments/cli/terminal.hpp"
 
 #include <memory>
 #include <string>
@@ -28,7 +29,7 @@ void add_export(CLI::App& app, Context& context) {
     if (format == "csv") export_csv(file, options->folder);
     if (format == "jsonl") export_jsonl(file, options->folder);
     if (format == "tensorboard") export_tensorboard(file, options->folder);
-    if (!context.quiet) fmt::print(stderr, "wrote {} runs to {}\n", file.runs().size(), options->folder);
+    if (!context.quiet) tell(fmt::format("wrote {} runs to {}\n", file.runs().size(), options->folder));
   });
 }
 

@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "experiments/cli/command.hpp"
+#include "experiments/cli/terminal.hpp"
 #include "experiments/results/results_file.hpp"
 
 #include <filesystem>
@@ -45,7 +46,7 @@ void add_merge(CLI::App& app, Context& context) {
   command->callback([options, &context] {
     const std::vector<std::filesystem::path> paths(options->files.begin(), options->files.end());
     write_results_file(options->output, common_experiment(paths), paths);
-    if (!context.quiet) fmt::print(stderr, "wrote {}\n", options->output);
+    if (!context.quiet) tell(fmt::format("wrote {}\n", options->output));
   });
 }
 

@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "experiments/cli/command.hpp"
+#include "experiments/cli/terminal.hpp"
 #include "experiments/plot/figures.hpp"
 
 #include <algorithm>
@@ -62,7 +63,7 @@ void add_plot(CLI::App& app, Context& context) {
     const plot::Drawing drawing =
         plot::make_figure(ResultsFile(options->file), options->kind, options->figure);
     plot::write_drawing(options->output, drawing);
-    if (!context.quiet) fmt::print(stderr, "wrote {}\n", options->output);
+    if (!context.quiet) tell(fmt::format("wrote {}\n", options->output));
   });
 }
 

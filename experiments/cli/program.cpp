@@ -22,16 +22,14 @@ namespace {
 int report(const std::string& message, int exit_code) {
   const std::string text = message.ends_with('\n') ? message : message + '\n';
   const std::string shown = text.find(": error: ") == std::string::npos ? "moelab: error: " + text : text;
-  // Nothing can be said where even this cannot be written (a full disk); the exit status still tells.
-  std::fputs(paint_diagnostics(shown, has_colour(stderr)).c_str(), stderr);
+  tell(shown);
   return exit_code;
 }
 
-int run(int argc, char** argv) {
+int run(int argc, char** argv, Context& context) {
   CLI::App app{
       "Research on mixture-of-experts feed-forward networks: one YAML file trains, one HDF5 file tells.",
       "moelab"};
-  Context context;
   context.command_line = fmt::format("{}", fmt::join(argv, argv + argc, " "));
   app.add_flag("-q,--quiet", context.quiet, "Results and errors only");
   app.require_subcommand(1);
@@ -71,8 +69,8 @@ void require_written() {
   require(written, "standard output: cannot write: {}", std::strerror(errno));
 }
 
-int checked(int argc, char** argv) {
-  const int code = run(argc, argv);
+int checked(int argc, char** argv, Context& context) {
+  const int code = run(argc, argv, context);
   require_written();
   return code;
 }
@@ -83,15 +81,17 @@ int run_program(int argc, char** argv) {
   keep_freed_memory();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of a file's size fails, and is told, instead
   parallel::prepare_thread();
+  Context context;
   try {
-    return checked(argc, argv);
+    return checked(argc, argv, context);
   } catch (const ConfigError& e) {
     return report(e.what(), kUsage);
   } catch (const NonFiniteError& e) {
     return report(e.what(), kSomeRunsFailed);
   } catch (const std::exception& e) {
+    // Ctrl-C may end the reader of the output too: the run was interrupted all the same.
     return report(std::ferror(stdout) != 0 ? fmt::format("standard output: {}", e.what()) : e.what(),
-                  kFailed);
+                  context.exit_code == kInterrupted ? kInterrupted : kFailed);
   }
 }
 

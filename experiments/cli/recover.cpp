@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "experiments/cli/command.hpp"
+#include "experiments/cli/terminal.hpp"
 
 #include <memory>
 #include <string>
@@ -20,10 +21,11 @@ void add_recover(CLI::App& app, Context& context) {
     const std::vector<RecoveredRun> runs = recover(*folder);
     for (const RecoveredRun& r : runs) {
       if (!r.error.empty()) {
-        fmt::print(stderr, "moelab: error: {}: {}\n", r.folder.string(), r.error);
+        tell(fmt::format("moelab: error: {}: {}\n", r.folder.string(), r.error));
         context.exit_code = kSomeRunsFailed;
       } else if (!context.quiet) {
-        fmt::print("{}: {}, up to step {}\n", r.folder.string(), r.status, r.last_step);
+        fmt::print("{}: {}, up to step {}{}\n", r.folder.string(), r.status, r.last_step,
+                   r.kept ? "; run.h5 was kept: it holds more than the journal" : "");
       }
     }
   });

@@ -1,6 +1,7 @@
 #include "experiments/report/report.hpp"
 
 #include "experiments/cli/command.hpp"
+#include "experiments/cli/terminal.hpp"
 
 #include <memory>
 #include <string>
@@ -20,7 +21,7 @@ void add_report(CLI::App& app, Context& context) {
   command->add_option("-o,--output", options->output, "File to write")->capture_default_str();
   command->callback([options, &context] {
     report::write_report(options->output, ResultsFile(options->file));
-    if (!context.quiet) fmt::print(stderr, "wrote {}\n", options->output);
+    if (!context.quiet) tell(fmt::format("wrote {}\n", options->output));
   });
 }
 

@@ -32,30 +32,30 @@ struct Options {
 
 std::atomic<bool> stop_requested{false};
 
-// The first Ctrl-C, SIGTERM or end of the terminal asks the run to end after its step; the second ends the
-// program at once.
-extern "C" void request_stop(int signal) {
+// The first Ctrl-C or SIGTERM asks the run to end after its step; the second ends the program at once.
+extern "C" void request_stop(int) {
   stop_requested = true;
-  for (const int next : {SIGINT, SIGTERM, signal}) std::signal(next, SIG_DFL);
+  for (const int next : {SIGINT, SIGTERM}) std::signal(next, SIG_DFL);
 }
 
+// A terminal that is closed asks too, but may do so twice (the system and the shell), or after a Ctrl-C.
+extern "C" void request_stop_of_terminal(int) { stop_requested = true; }
+
 void run(const Options& options, Context& context) {
+  std::signal(SIGPIPE, SIG_IGN);  // a reader of the progress that went away ends no training
   parallel::set_threads(options.threads);
   const Experiment experiment = options.arguments.load();
   if (options.dry_run) {
     fmt::print("{}\n{}\n", plan_of(experiment), memory_of_jobs(experiment, jobs_at_a_time(options.jobs)));
     return;
   }
-  std::signal(SIGPIPE, SIG_IGN);  // a reader of the progress that went away ends no training
-  for (const std::string& warning : comparability_warnings(experiment)) {
-    const std::string text = fmt::format("{}: warning: {}\n", experiment.file.string(), warning);
-    std::fputs(paint_diagnostics(text, has_colour(stderr)).c_str(), stderr);
-  }
-  if (!context.quiet)
-    std::fputs((memory_of_jobs(experiment, jobs_at_a_time(options.jobs)) + "\n").c_str(), stderr);
+  for (const std::string& warning : comparability_warnings(experiment))
+    tell(fmt::format("{}: warning: {}\n", experiment.file.string(), warning));
+  if (!context.quiet) tell(memory_of_jobs(experiment, jobs_at_a_time(options.jobs)) + "\n");
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
-  if (std::signal(SIGHUP, request_stop) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // as nohup asks
+  if (std::signal(SIGHUP, request_stop_of_terminal) == SIG_IGN)
+    std::signal(SIGHUP, SIG_IGN);  // as nohup asks
 
   RunOptions run_options;
   run_options.output_root = options.output_root;
@@ -67,15 +67,17 @@ void run(const Options& options, Context& context) {
   run_options.stop_requested = [] { return stop_requested.load(); };
   const ExperimentOutcome outcome = run_experiment(experiment, run_options);
 
-  const ResultsFile results(outcome.results);
-  if (!results.runs().empty()) fmt::print("{}", render(compare_file(results), TableFormat::table));
-  for (const FailedRun& failed : outcome.failed) fmt::print("\n{}: {}\n", failed.name, failed.reason);
-  const std::filesystem::path page = outcome.folder / "report.html";
-  report::write_report(page, results);
-  fmt::print("\nresults  {}\nreport   {}\nruns     {}\n", outcome.results.string(), page.string(),
-             outcome.folder.string());
   if (!outcome.failed.empty()) context.exit_code = kSomeRunsFailed;
   if (outcome.interrupted) context.exit_code = kInterrupted;
+
+  // The page first: nobody may be left to read the rest.
+  const ResultsFile results(outcome.results);
+  const std::filesystem::path page = outcome.folder / "report.html";
+  report::write_report(page, results);
+  if (!results.runs().empty()) fmt::print("{}", render(compare_file(results), TableFormat::table));
+  for (const FailedRun& failed : outcome.failed) fmt::print("\n{}: {}\n", failed.name, failed.reason);
+  fmt::print("\nresults  {}\nreport   {}\nruns     {}\n", outcome.results.string(), page.string(),
+             outcome.folder.string());
 }
 
 }  // namespace

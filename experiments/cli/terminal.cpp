@@ -38,6 +38,10 @@ std::string paint_diagnostics(const std::string& text, bool colour) {
   return out;
 }
 
+void tell(const std::string& text) {
+  std::fputs(paint_diagnostics(text, has_colour(stderr)).c_str(), stderr);
+}
+
 std::string short_bytes(double bytes) { return with_si_prefix(bytes) + "B"; }
 
 std::string short_time(double seconds) {

@@ -12,6 +12,10 @@ bool has_colour(std::FILE* stream);
 // Rendered diagnostics with the words `error`, `warning` and `help` coloured, if `colour`.
 std::string paint_diagnostics(const std::string& text, bool colour);
 
+// Writes diagnostics or notes to stderr, coloured where that can be seen. Where it cannot be written (a
+// reader that went away, a full disk) nothing can be said; the exit status still tells.
+void tell(const std::string& text);
+
 // Bytes as 1.20GB.
 std::string short_bytes(double bytes);
 // Seconds as 45 s, 3 min 20 s, 2 h 5 min.

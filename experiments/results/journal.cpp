@@ -39,7 +39,7 @@ class Line {
     }
     text += ']';
   }
-  std::string finish() && { return std::move(text_) + "}\n"; }
+  std::string finish() && { return sealed_line(std::move(text_)); }
 
  private:
   std::string& entry(std::string_view key) {

@@ -1,6 +1,6 @@
-// metrics.jsonl: one flat JSON object a record, appended and handed to the system a line at a time. A line
-// that was torn by a kill is ignored when reading. Numbers come back with the same bits; JSON has no NaN or
-// infinity, which are written as null and read as NaN.
+// metrics.jsonl: one flat JSON object a record, appended and handed to the system a line at a time. Its last
+// entry is the sum of the line. A line that was torn by a kill is ignored when reading. Numbers come back
+// with the same bits; JSON has no NaN or infinity, which are written as null and read as NaN.
 #pragma once
 
 #include "experiments/results/run_data.hpp"

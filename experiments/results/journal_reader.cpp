@@ -85,6 +85,7 @@ JournalEnd read_journal_until(const std::filesystem::path& path, std::int64_t la
   };
   end.bytes = for_lines(read_file(path), [&](std::size_t number, std::string_view text) {
     try {
+      check_seal(text);
       const nlohmann::json line = nlohmann::json::parse(text);
       if (line.at("step").get<std::int64_t>() > last_step) return false;
       read_line(line, data);

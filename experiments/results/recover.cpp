@@ -7,6 +7,7 @@
 #include "experiments/results/run_store.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace moelab {
 
@@ -14,12 +15,36 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// run.h5, where it is whole and has records of a curve that the journal lacks: a journal that was copied in
+// part, say.
+std::optional<RunSummary> fuller_snapshot(const fs::path& path, const RunData& journal) {
+  try {
+    const ResultsFile file(path);
+    const std::string& run = journal.info.name;
+    const auto lacks = [&](const std::string& metric, std::size_t records) {
+      const std::optional<Series> series = file.series(run, metric);
+      return series && series->step.size() > records;
+    };
+    if (lacks("train/loss", journal.train.size()) || lacks("eval/loss", journal.eval.size()))
+      return file.run(run);
+  } catch (const Error&) {
+    // It is about to be replaced.
+  }
+  return std::nullopt;
+}
+
 RecoveredRun recover_one(const fs::path& folder) {
   RecoveredRun result;
   result.folder = folder;
   try {
     const JournalWriter lock(folder / "metrics.jsonl");
     const RunData data = recover_run(folder);
+    if (const std::optional<RunSummary> snapshot = fuller_snapshot(folder / "run.h5", data)) {
+      result.kept = true;
+      result.status = to_string(snapshot->status);
+      result.last_step = static_cast<std::int64_t>(snapshot->steps);
+      return result;
+    }
     write_run_file(folder / "run.h5", data);
     result.status = to_string(data.status);
     if (!data.train.empty()) result.last_step = data.train.back().step;

@@ -11,11 +11,14 @@
 namespace moelab {
 
 struct StartOptions {
+  std::filesystem::path program = MOELAB_BINARY;
+  std::vector<std::string> environment;          // NAME=value, besides the variables of this process
+  std::filesystem::path output = "/dev/null";    // where stdout goes
   std::filesystem::path messages = "/dev/null";  // where stderr goes
   std::optional<std::uint64_t> file_size_limit;  // bytes; a write beyond it fails, as on a full disk
 };
 
-// Starts `moelab ARGUMENTS`.
+// Starts `PROGRAM ARGUMENTS`.
 pid_t start(const std::vector<std::string>& arguments, const StartOptions& options = {});
 
 // Waits for its end: the status as waitpid gives it.

@@ -162,7 +162,22 @@ TEST_CASE("Where the machine has no bfloat16 products, a run says that it comput
 TEST_CASE("Output that cannot be written is an error, not success") {
   const TemporaryFolder folder;
   folder.write("e.yaml", kGood);
-  for (const char* arguments : {"kinds", "version", "count e.yaml", "check e.yaml", "--help"}) {
+  REQUIRE(moelab_in(folder, "run e.yaml").code == 0);
+  const std::string results = "runs/e/latest/results.h5";
+  const std::vector<std::string> commands{"--help",
+                                          "kinds",
+                                          "version",
+                                          "schema",
+                                          "man",
+                                          "completion bash",
+                                          "count e.yaml",
+                                          "check e.yaml",
+                                          "run e.yaml",
+                                          "ls runs",
+                                          "show " + results,
+                                          "compare " + results,
+                                          "recover runs/e/latest"};
+  for (const std::string& arguments : commands) {
     INFO(arguments);
     const TemporaryFolder answers;
     const std::string err = (answers.path() / "err").string();
@@ -175,13 +190,20 @@ TEST_CASE("Output that cannot be written is an error, not success") {
 
 TEST_CASE("A run whose progress nobody reads any more is trained to its end") {
   const TemporaryFolder folder;
-  folder.write("e.yaml", kGood);
+  // A twin that is only near is warned of before all else.
+  folder.write("e.yaml",
+               kGood +
+                   "variants:\n"
+                   "  moe: {model.ffn: {kind: moe, experts: {count: 4, activation: relu, d_ff: 16}, "
+                   "router: {kind: top_k, top_k: 2}}}\n"
+                   "  twin: {twin_of: moe, match: total_params}\n");
+  REQUIRE(has(moelab_in(folder, "check e.yaml").err, "warning: twin_of"));
   // The reader is gone before the first line. The shell waits for both.
   const std::string command = "cd '" + folder.path().string() +
                               "' && { sleep 0.3; '" MOELAB_BINARY "' run e.yaml >out 2>&3; } 3>&1 | true";
   REQUIRE(std::system(command.c_str()) == 0);
   const hdf5::Reader results(folder.path() / "runs" / "e" / "latest" / "results.h5");
-  CHECK(results.read<std::int64_t>("summary/steps") == std::vector<std::int64_t>{10});
+  CHECK(results.read<std::int64_t>("summary/steps") == std::vector<std::int64_t>{10, 10});
 }
 
 TEST_CASE("A benchmark prints JSON, and writes the same numbers to HDF5") {

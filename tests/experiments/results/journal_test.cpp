@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "experiments/results/journal_format.hpp"
 #include "tests/experiments/results/example_run.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -129,10 +130,33 @@ TEST_CASE("journal complete lines that are no records are errors with their numb
   const TemporaryFolder folder;
   const auto path = folder.path() / "metrics.jsonl";
   RunData data = empty_run();
-  replace_file(path, std::string_view("{\"step\":1,\"tokens\":2,\"train/loss\":1}\nnonsense\n"));
+  replace_file(path, sealed_line("{\"step\":1,\"tokens\":2,\"train/loss\":1") + "nonsense\n");
   REQUIRE_THROWS_WITH(read_journal(path, data), Contains("metrics.jsonl:2 is not a record"));
-  replace_file(path, std::string_view("{\"step\":\"x\",\"tokens\":2,\"train/loss\":1}\n"));
+  replace_file(path, sealed_line("{\"step\":\"x\",\"tokens\":2,\"train/loss\":1"));
   REQUIRE_THROWS_WITH(read_journal(path, data), Contains("metrics.jsonl:1 is not a record"));
+}
+
+TEST_CASE("journal lines end with their sum, and another bit anywhere is found", "[journal]") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "metrics.jsonl";
+  // The sum by Python's zlib.crc32.
+  CHECK(sealed_line("{\"step\":1,\"tokens\":2,\"train/loss\":0.5") ==
+        "{\"step\":1,\"tokens\":2,\"train/loss\":0.5,\"crc32\":3638297160}\n");
+  write_example(path, 1);
+  const std::string whole = read_file(path);
+  for (std::size_t byte = 0; byte < whole.size(); ++byte) {
+    for (const int bit : {0, 1, 4}) {
+      INFO("bit " << bit << " of byte " << byte << " of " << whole.size());
+      std::string changed = whole;
+      changed[byte] = static_cast<char>(changed[byte] ^ (1 << bit));
+      std::ofstream(path, std::ios::binary) << changed;
+      RunData data = empty_run();
+      const JournalEnd end = read_journal_until(path, 1, data);
+      // Without its line break the last line is torn, and no problem.
+      CHECK(end.bytes < whole.size());
+      CHECK(end.problem.empty() == (byte == whole.size() - 1));
+    }
+  }
 }
 
 TEST_CASE("journal arrays of another length than there are experts are errors with file and line",
@@ -143,9 +167,9 @@ TEST_CASE("journal arrays of another length than there are experts are errors wi
        {"expert_tokens", "expert_dropped", "router_probability_mean", "expert_bias"}) {
     INFO(statistic);
     const auto journal_of = [&](const char* entries) {
-      replace_file(path, fmt::format("{{\"step\":1,\"tokens\":2,\"train/loss\":1}}\n"
-                                     "{{\"step\":1,\"tokens\":2,\"moe/layer_1/{}\":[{}]}}\n",
-                                     statistic, entries));
+      replace_file(path, sealed_line("{\"step\":1,\"tokens\":2,\"train/loss\":1") +
+                             sealed_line(fmt::format("{{\"step\":1,\"tokens\":2,\"moe/layer_1/{}\":[{}]",
+                                                     statistic, entries)));
       RunData data = empty_run();
       read_journal(path, data);
       return data;

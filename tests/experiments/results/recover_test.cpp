@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "experiments/results/experiment_json.hpp"
+#include "experiments/results/journal_format.hpp"
 #include "experiments/results/recorder.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/results/run_store.hpp"
@@ -67,9 +68,25 @@ TEST_CASE("recover rebuilds the files of an experiment after a kill", "[recover]
   SECTION("one whose journal has more entries than there are experts is named") {
     std::string line = "{\"step\":1,\"tokens\":2,\"moe/layer_1/expert_tokens\":[0";
     for (int i = 1; i < 100'000; ++i) line += ",0";
-    replace_file(torn, line + "]}\n");
+    replace_file(torn, sealed_line(line + "]"));
     CHECK_THAT(recover(store.run_folder("moe-s1")).at(0).error,
                Contains("metrics.jsonl:1") && Contains("has 100000 entries, the layer 4 experts"));
+  }
+  SECTION("one whose journal lacks what a whole run.h5 holds keeps it") {
+    const auto snapshot = store.run_folder("moe-s1") / "run.h5";
+    const std::string whole = read_file(snapshot);
+    const std::string journal = read_file(torn);
+    for (std::size_t bytes = 0; bytes < journal.size(); bytes += 1 + journal.find('\n', bytes) - bytes) {
+      replace_file(torn, journal.substr(0, bytes));
+      const RecoveredRun run = recover(store.folder()).at(1);
+      CHECK(run.error.empty());
+      CHECK(run.kept);
+      CHECK(run.last_step == 3);
+      CHECK(read_file(snapshot) == whole);
+      CHECK(ResultsFile(store.results_path()).series("moe-s1", "eval/loss")->value.size() == 3);
+    }
+    replace_file(torn, journal);
+    CHECK_FALSE(recover(store.folder()).at(1).kept);
   }
   SECTION("one that is being written is left alone") {
     const JournalWriter writer(torn);

@@ -1,10 +1,10 @@
-// What goes wrong around a run: signals, folders, full disks, damaged files, a second process.
+// What goes wrong around a run: signals, folders, damaged files, a second process.
 #include "core/checkpoint.hpp"
 #include "core/file.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/training/checkpoint_folder.hpp"
 #include "tests/experiments/training/outcome.hpp"
-#include "tests/experiments/training/small_experiment.hpp"
+#include "tests/experiments/training/run_place.hpp"
 #include "tests/experiments/training/whole_files.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/process.hpp"
@@ -24,53 +24,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Place {
-  SmallExperiment fixture;
-  fs::path root = fixture.folder.path();
-  fs::path messages = root / "messages";
-
-  // 24 steps, with a snapshot and a checkpoint at every second.
-  std::vector<std::string> arguments(const std::string& output, const std::string& steps = "24") const {
-    return {"run",
-            (root / "test.yaml").string(),
-            "-o",
-            output,
-            "train.max_steps=" + steps,
-            "eval={every_tokens: 256, max_tokens: 64}",
-            "train.checkpoint={every_tokens: 256, keep: 2}"};
-  }
-  fs::path latest(const std::string& output) const { return root / output / "trainer_test" / "latest"; }
-  StartOptions told() const { return {messages, {}}; }
-  std::string said() const { return read_file(messages); }
-
-  int run(const std::string& output) const {
-    return exit_code_of(start(arguments((root / output).string()), told()));
-  }
-  int resume(const std::string& output, const std::vector<std::string>& overrides = {}) const {
-    std::vector<std::string> words{"run", "--resume", latest(output).string()};
-    words.insert(words.end(), overrides.begin(), overrides.end());
-    return exit_code_of(start(words, told()));
-  }
-};
-
 void wait_for(const fs::path& path) {
   while (!fs::exists(path)) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-}
-
-void check_same_curves(const fs::path& one, const fs::path& two) {
-  const ResultsFile a(one / "results.h5"), b(two / "results.h5");
-  REQUIRE(a.runs().size() == b.runs().size());
-  for (const RunSummary& run : a.runs()) {
-    CHECK(b.run(run.run).status == RunStatus::done);
-    for (const std::string metric : {"train/loss", "train/grad_norm", "eval/loss"})
-      CHECK(b.series(run.run, metric)->value == a.series(run.run, metric)->value);
-  }
 }
 
 }  // namespace
 
 TEST_CASE("SIGTERM ends a run after a checkpoint, and it can be gone on with", "[faults]") {
-  const Place place;
+  const RunPlace place;
   // Only a constant rate leaves the number of steps open: so the signal meets a run whose end is far away,
   // and the end can be set near the step where it stopped.
   const std::string constant = "train.schedule={kind: constant}";
@@ -108,7 +69,7 @@ TEST_CASE("SIGTERM ends a run after a checkpoint, and it can be gone on with", "
 TEST_CASE("a second signal ends a run at once, in the midst of its step", "[faults]") {
   for (const auto& [signal, second] : {std::pair{SIGINT, SIGINT}, {SIGTERM, SIGTERM}, {SIGINT, SIGTERM}}) {
     INFO("signals " << signal << ", " << second);
-    const Place place;
+    const RunPlace place;
     // A step of ten thousand micro-batches takes many seconds.
     std::vector<std::string> arguments = place.arguments((place.root / "out").string());
     arguments.insert(arguments.end(),
@@ -133,7 +94,7 @@ TEST_CASE("a second signal ends a run at once, in the midst of its step", "[faul
 }
 
 TEST_CASE("a folder that cannot be written is told of before anything is trained", "[faults]") {
-  const Place place;
+  const RunPlace place;
   std::ofstream(place.root / "file") << "in the way";
   for (const std::string& output :
        {std::string("/proc/moelab-test"), (place.root / "file" / "out").string()}) {
@@ -143,7 +104,7 @@ TEST_CASE("a folder that cannot be written is told of before anything is trained
 }
 
 TEST_CASE("a folder that is deleted during a run ends it with a message", "[faults]") {
-  const Place place;
+  const RunPlace place;
   const pid_t pid = start(place.arguments((place.root / "out").string(), "100000"), place.told());
   wait_for(place.latest("out") / "dense-s5" / "checkpoints" / "step_4.h5");
   std::error_code error;
@@ -153,7 +114,7 @@ TEST_CASE("a folder that is deleted during a run ends it with a message", "[faul
 }
 
 TEST_CASE("two processes on one folder: the second is refused, the first goes on", "[faults]") {
-  const Place place;
+  const RunPlace place;
   REQUIRE(place.run("whole") == 0);
   // One run at a time: the second process finds one that the first has not begun.
   std::vector<std::string> one_at_a_time = place.arguments((place.root / "out").string(), "24");
@@ -179,46 +140,15 @@ TEST_CASE("two processes on one folder: the second is refused, the first goes on
 }
 
 TEST_CASE("a clock that was ahead does not hide the newest execution", "[faults]") {
-  const Place place;
+  const RunPlace place;
   fs::create_directories(place.root / "out" / "trainer_test" / "99990101T000000Z");
   REQUIRE(place.run("out") == 0);
   CHECK(fs::canonical(place.latest("out")).filename() != "99990101T000000Z");
   CHECK(ResultsFile(place.latest("out") / "results.h5").runs().size() == 2);
 }
 
-TEST_CASE("a disk that is full at any write leaves whole files, and the run can be finished", "[faults]") {
-  const Place place;
-  REQUIRE(place.run("whole") == 0);
-  std::uintmax_t largest = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(place.latest("whole")))
-    if (entry.is_regular_file()) largest = std::max(largest, entry.file_size());
-  std::size_t number = 0;
-  int finished = 0;
-  // From no byte on, in steps that grow, beyond the largest file.
-  for (std::uint64_t limit = 0; finished == 0; limit += 256 + limit / 6) {
-    REQUIRE(limit < 4 * largest);
-    INFO("limit of " << limit << " bytes");
-    const std::string output = "out" + std::to_string(number++);
-    StartOptions options = place.told();
-    options.file_size_limit = limit;
-    const int code = exit_code_of(start(place.arguments((place.root / output).string()), options));
-    if (code == 0) {
-      ++finished;
-    } else {
-      CHECK((code == 1 || code == 3));
-    }
-    if (!fs::exists(place.root / output)) continue;
-    check_whole_files(place.root / output);
-    if (!fs::exists(place.latest(output) / "source_folder.txt")) continue;
-    REQUIRE(place.resume(output) == 0);
-    check_same_curves(place.latest("whole"), place.latest(output));
-    fs::remove_all(place.root / output);
-  }
-  CHECK(number > 10);
-}
-
 TEST_CASE("damaged files of a run are told of, and resuming ends with the same bits", "[faults]") {
-  const Place place;
+  const RunPlace place;
   REQUIRE(place.run("whole") == 0);
   const auto damage = [](const fs::path& path, double share) {
     REQUIRE(fs::exists(path));
@@ -241,7 +171,7 @@ TEST_CASE("damaged files of a run are told of, and resuming ends with the same b
 
 TEST_CASE("a whole checkpoint of another model is refused with the difference, and nothing is lost",
           "[faults]") {
-  const Place place;
+  const RunPlace place;
   REQUIRE(place.run("whole") == 0);
   REQUIRE(place.run("out") == 0);
   const fs::path run = place.latest("out") / "moe-s5";

@@ -1,6 +1,7 @@
 #include "experiments/training/resume_point.hpp"
 
 #include "core/file.hpp"
+#include "experiments/results/journal_format.hpp"
 #include "experiments/training/checkpoint_folder.hpp"
 #include "experiments/training/run_one.hpp"
 #include "tests/experiments/training/outcome.hpp"
@@ -8,6 +9,7 @@
 #include "tests/support/catch.hpp"
 
 #include <fstream>
+#include <regex>
 
 using namespace moelab;
 namespace fs = std::filesystem;
@@ -120,11 +122,17 @@ TEST_CASE("a journal that lacks records of a checkpoint is completed from an old
       {"without step 9", joined(lines, of_9), 8, "step_9.h5 goes with"},
       {"torn in step 9", joined(lines, of_9) + "{\"step\":9,\"to", 8, "step_9.h5 goes with"},
       {"a line of step 9 is no JSON", with(of_9, "nonsense\n"), 8, "jsonl:" + std::to_string(of_9 + 1)},
-      {"a line of step 9 is no record", with(of_9, "{\"step\":[]}\n"), 8,
+      {"a line of step 9 is no record", with(of_9, sealed_line("{\"step\":[]")), 8,
        "jsonl:" + std::to_string(of_9 + 1)},
       {"more entries than experts in step 9",
-       with(of_9, "{\"step\":9,\"tokens\":9,\"moe/layer_0/expert_tokens\":[1,2,3,4,5]}\n"), 8,
+       with(of_9, sealed_line("{\"step\":9,\"tokens\":9,\"moe/layer_0/expert_tokens\":[1,2,3,4,5]")), 8,
        "has 5 entries, the layer 4 experts"},
+      {"another key in step 9",
+       with(of_9, std::regex_replace(lines[of_9], std::regex("train/loss"), "train/lost")), 8,
+       "its crc32 is that of another line"},
+      {"another digit in step 9",
+       with(of_9, std::regex_replace(lines[of_9], std::regex("loss\":."), "loss\":9")), 8,
+       "its crc32 is that of another line"},
       {"without the evaluation of step 8", joined(lines, of_9 - 1), 0, "step_8.h5 goes with"},
       {"zeros in step 3", with(first_of(lines, 3), zeros + "\n"), 0, "step_8.h5 goes with"},
       {"empty", "", 0, "step_8.h5 goes with"},

@@ -1,0 +1,30 @@
+#include "experiments/results/journal_format.hpp"
+
+#include "core/error.hpp"
+
+#include <zlib.h>
+
+namespace moelab {
+
+namespace {
+
+constexpr std::string_view kKey = ",\"crc32\":";
+
+std::string seal_of(std::string_view bytes) {
+  const uLong crc =
+      crc32_z(crc32_z(0, nullptr, 0), reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+  return fmt::format("{}{}}}", kKey, crc);
+}
+
+}  // namespace
+
+std::string sealed_line(std::string object) { return object + seal_of(object) + '\n'; }
+
+void check_seal(std::string_view line) {
+  const std::size_t end = line.rfind(kKey);
+  require(end != std::string_view::npos, "it does not end with a crc32");
+  require(line.substr(end) == seal_of(line.substr(0, end)),
+          "its crc32 is that of another line: it was changed");
+}
+
+}  // namespace moelab
