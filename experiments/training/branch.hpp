@@ -13,4 +13,8 @@ namespace moelab {
 // not where the trunk has left nothing.
 bool begin_branch(const Run& branch, const std::filesystem::path& folder, const std::filesystem::path& trunk);
 
+// Whether a branch with something to go on from has it from its trunk. Not where it was begun at the start,
+// as run.json tells.
+bool is_from_trunk(const std::filesystem::path& folder);
+
 }  // namespace moelab

@@ -208,8 +208,8 @@ class Execution {
         end(i);
         return;
       }
-      if (goes_on) {
-        setup.resume = true;
+      setup.resume |= goes_on;
+      if (goes_on && is_from_trunk(folder)) {
         setup.provenance.emplace_back("trunk", run.trunk);
         setup.provenance.emplace_back("trunk_step", fmt::format("{}", run.trunk_step));
       }

@@ -169,8 +169,14 @@ TEST_CASE("A shorter length that is added when its trunk is beyond it is trained
   options.jobs = 1;
   SECTION("the trunk is done") {
     options.resume = run_experiment(two.experiment, options).folder;
-    const ExperimentOutcome outcome = run_experiment(load_execution(options.resume, three), options);
-    CHECK(outcome.failed.empty());
+    // It is stopped at its second step and gone on with.
+    int asked = 0;
+    options.stop_requested = [&] { return ++asked > 3; };
+    CHECK(run_experiment(load_execution(options.resume, three), options).interrupted);
+    REQUIRE(fs::exists(options.resume / added.name / "checkpoints" / "step_2.h5"));
+    options.stop_requested = [] { return false; };
+    const ExperimentOutcome outcome = run_experiment(load_execution(options.resume, {}), options);
+    REQUIRE(outcome.failed.empty());
     check_added(outcome);
   }
   SECTION("the trunk was stopped beyond it, and fails") {
