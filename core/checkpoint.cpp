@@ -1,6 +1,6 @@
 #include "core/checkpoint.hpp"
 
-#include "core/error.hpp"
+#include "core/damaged_file.hpp"
 
 #include <algorithm>
 #include <set>
@@ -37,8 +37,8 @@ ConstMatrixView view(const MatrixView& m) { return {m.data(), m.rows(), m.cols()
 template <class T>
 T attribute(const hdf5::Reader& file, const std::string& name) {
   const auto value = file.attribute("", name);
-  require(value && std::holds_alternative<T>(*value), "[checkpoint] {}: no attribute {}",
-          file.path().string(), name);
+  require_whole(value && std::holds_alternative<T>(*value), "[checkpoint] {}: no attribute {}",
+                file.path().string(), name);
   return std::get<T>(*value);
 }
 
@@ -70,13 +70,14 @@ void save_checkpoint(const std::filesystem::path& path, const TrainingState& tra
 }
 
 CheckpointReader::CheckpointReader(const std::filesystem::path& path) : file_(hdf5::require_sealed(path)) {
-  require(attribute<std::string>(file_, "format") == kFormat, "[checkpoint] {} is not a moelab checkpoint",
-          path.string());
+  require_whole(attribute<std::string>(file_, "format") == kFormat,
+                "[checkpoint] {} is not a moelab checkpoint", path.string());
   const auto version = attribute<std::string>(file_, "format_version");
   require(version == kVersion, "[checkpoint] {} has format version {}; this program reads {}", path.string(),
           version, kVersion);
   training_.step = attribute<std::int64_t>(file_, "step");
   training_.train_seconds = attribute<double>(file_, "train_seconds");
+  require_whole(file_.has("config_resolved"), "[checkpoint] {}: no config_resolved", path.string());
   training_.config = file_.text("config_resolved");
 }
 
@@ -97,9 +98,9 @@ void CheckpointReader::read(const std::string& dataset, MatrixView value) const 
 void CheckpointReader::check_sum(const std::string& dataset, ConstMatrixView value) const {
   const std::string where = fmt::format("[checkpoint] {}: {}", file_.path().string(), dataset);
   const auto crc = file_.attribute(dataset, "crc32");
-  require(crc && std::holds_alternative<std::int64_t>(*crc), "{} has no checksum", where);
-  require(std::get<std::int64_t>(*crc) == crc_of(value),
-          "{} is damaged: its checksum does not match; use an older checkpoint", where);
+  require_whole(crc && std::holds_alternative<std::int64_t>(*crc), "{} has no checksum", where);
+  require_whole(std::get<std::int64_t>(*crc) == crc_of(value),
+                "{} is damaged: its checksum does not match; use an older checkpoint", where);
 }
 
 void CheckpointReader::restore(Module& module) const {

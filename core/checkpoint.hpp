@@ -29,7 +29,8 @@ void save_checkpoint(const std::filesystem::path& path, const TrainingState& tra
 
 class CheckpointReader {
  public:
-  // Error if the file is not a checkpoint of this format, or of another version.
+  // DamagedFile where it is not a checkpoint of this format; another Error where it cannot be read, or is of
+  // another version.
   explicit CheckpointReader(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return file_.path(); }

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -46,15 +47,14 @@ class Descriptor {
     const int code = ::close(std::exchange(value_, -1));
     require(code == 0, "[file] cannot close {}: {}", path_, std::strerror(errno));
   }
-  std::string read() const {
-    std::string text;
-    std::string buffer(1 << 16, '\0');
+  void read(const std::function<void(std::string_view)>& take) const {
+    std::string buffer(1 << 18, '\0');
     for (;;) {
       const ssize_t n = ::read(value_, buffer.data(), buffer.size());
       if (n < 0 && errno == EINTR) continue;
       require(n >= 0, "[file] cannot read {}: {}", path_, std::strerror(errno));
-      if (n == 0) return text;
-      text.append(buffer, 0, static_cast<std::size_t>(n));
+      if (n == 0) return;
+      take(std::string_view(buffer).substr(0, static_cast<std::size_t>(n)));
     }
   }
 
@@ -102,6 +102,21 @@ FileLock::~FileLock() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-std::string read_file(const std::filesystem::path& path) { return Descriptor(path, O_RDONLY).read(); }
+bool file_exists(const std::filesystem::path& path) {
+  std::error_code error;
+  const bool is_there = std::filesystem::exists(path, error);
+  require(!error, "[file] cannot open {}: {}", path.string(), error.message());
+  return is_there;
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  std::string text;
+  read_parts(path, [&text](std::string_view part) { text += part; });
+  return text;
+}
+
+void read_parts(const std::filesystem::path& path, const std::function<void(std::string_view)>& take) {
+  Descriptor(path, O_RDONLY).read(take);
+}
 
 }  // namespace moelab

@@ -31,7 +31,14 @@ class FileLock {
   int descriptor_;
 };
 
-// All of a file. Error when it cannot be read.
+// Whether there is something under this path. Error with the reason where that cannot be told: what is in a
+// folder that cannot be looked into, or behind a link that leads in a circle, may be there.
+bool file_exists(const std::filesystem::path& path);
+
+// All of a file. Error with the reason when it cannot be read.
 std::string read_file(const std::filesystem::path& path);
+
+// The same, for large files: hands on one part after another.
+void read_parts(const std::filesystem::path& path, const std::function<void(std::string_view)>& take);
 
 }  // namespace moelab

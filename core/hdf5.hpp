@@ -106,9 +106,11 @@ void write_file(const std::filesystem::path& path, const Group& root, const Writ
 
 // write_file ends a file with 16 bytes that other readers pass over: a mark, and the CRC-32 of all before it.
 // The HDF5 library can crash on a damaged file, so files that may come from elsewhere are looked at first.
-// Returns the path; Error where the mark is missing (the file is cut, or another program wrote it) or the sum
-// is wrong.
+// Returns the path; DamagedFile where the mark is missing (the file is cut, or another program wrote it) or
+// the sum is wrong, another Error where the file cannot be read.
 const std::filesystem::path& require_sealed(const std::filesystem::path& path);
+// The sum, hexadecimal, of a file that is whole; else the same errors. The library is not needed for it.
+std::string checksum_of(const std::filesystem::path& path);
 
 // An axis of any length, for Reader::read_array.
 inline constexpr std::size_t kAnyLength = std::numeric_limits<std::size_t>::max();
@@ -120,7 +122,8 @@ struct Array {
 };
 
 // Reads a file. No file is trusted: memory is taken for at most 1,100 times the bytes of the file, and groups
-// must form a tree. Paths are as in "runs/a/train/loss"; "" is the root. Errors name file and object.
+// must form a tree. Paths are as in "runs/a/train/loss"; "" is the root. Errors name file and object; they
+// are DamagedFile where what the file holds is of another shape or type than is asked for.
 class Reader {
  public:
   explicit Reader(std::filesystem::path path);

@@ -1,4 +1,4 @@
-#include "core/error.hpp"
+#include "core/damaged_file.hpp"
 #include "core/hdf5.hpp"
 #include "core/hdf5_handle.hpp"
 #include "core/hdf5_parts.hpp"
@@ -69,11 +69,24 @@ const std::filesystem::path& Reader::path() const { return state_->path; }
 
 namespace {
 
+// 1: it is there; 0: it is not; less: the library cannot tell. Every step of the path is asked for; the
+// library reports a missing parent as an error.
+htri_t look_for(hid_t file, const std::string& object) {
+  if (object.empty()) return 1;
+  for (std::size_t end = object.find('/');; end = object.find('/', end + 1)) {
+    const std::string part = object.substr(0, end);
+    const htri_t found = part.empty() ? 1 : H5Lexists(file, part.c_str(), H5P_DEFAULT);
+    if (found <= 0 || end == std::string::npos) return found;
+  }
+}
+
 Handle open_group(hid_t file, const std::string& group, const std::string& where) {
+  require_whole(look_for(file, group) != 0, "[hdf5] cannot open {}: there is no such group", where);
   return Handle(H5Gopen2(file, group.empty() ? "/" : group.c_str(), H5P_DEFAULT), H5Gclose, "open", where);
 }
 
 Handle open_dataset(hid_t file, const std::string& dataset, const std::string& where) {
+  require_whole(look_for(file, dataset) != 0, "[hdf5] cannot open {}: there is no such dataset", where);
   return Handle(H5Dopen2(file, dataset.c_str(), H5P_DEFAULT), H5Dclose, "open", where);
 }
 
@@ -95,13 +108,13 @@ void require_stored(hid_t dataset, hid_t type, const Extent& extent, const std::
   check(H5Fget_filesize(file.get(), &file_size), "find the size of the file of", where);
   const std::size_t most =
       1100 * static_cast<std::size_t>(std::min(H5Dget_storage_size(dataset), file_size)) + 4096;
-  require(extent.count <= most / element, "[hdf5] {} claims {} values, more than what is stored can hold",
-          where, extent.count);
+  require_whole(extent.count <= most / element,
+                "[hdf5] {} claims {} values, more than what is stored can hold", where, extent.count);
 }
 
 std::vector<std::string> dataset_strings(hid_t dataset, const std::string& where) {
   const Handle type(H5Dget_type(dataset), H5Tclose, "read", where);
-  require(H5Tget_class(type.get()) == H5T_STRING, "[hdf5] {} is not text", where);
+  require_whole(H5Tget_class(type.get()) == H5T_STRING, "[hdf5] {} is not text", where);
   const Handle space(H5Dget_space(dataset), H5Sclose, "read", where);
   const Extent extent = extent_of(space.get(), where);
   require_stored(dataset, type.get(), extent, where);
@@ -113,7 +126,8 @@ std::vector<std::string> dataset_strings(hid_t dataset, const std::string& where
 void require_number(hid_t dataset, const std::string& where) {
   const Handle type(H5Dget_type(dataset), H5Tclose, "read", where);
   const H5T_class_t type_class = H5Tget_class(type.get());
-  require(type_class == H5T_FLOAT || type_class == H5T_INTEGER, "[hdf5] {} does not hold numbers", where);
+  require_whole(type_class == H5T_FLOAT || type_class == H5T_INTEGER, "[hdf5] {} does not hold numbers",
+                where);
 }
 
 template <class T>
@@ -147,13 +161,7 @@ Values dataset_as_stored(hid_t dataset, const std::string& where) {
 
 bool Reader::has(const std::string& object) const {
   const LibraryLock lock;
-  if (object.empty()) return true;
-  // Every step of the path is asked for; the library reports a missing parent as an error.
-  for (std::size_t end = object.find('/');; end = object.find('/', end + 1)) {
-    const std::string part = object.substr(0, end);
-    if (!part.empty() && H5Lexists(state_->file.get(), part.c_str(), H5P_DEFAULT) <= 0) return false;
-    if (end == std::string::npos) return true;
-  }
+  return look_for(state_->file.get(), object) > 0;
 }
 
 std::vector<std::string> Reader::groups(const std::string& group) const {
@@ -197,8 +205,8 @@ Array<T> Reader::read_array(const std::string& dataset, std::initializer_list<st
     std::vector<std::string> lengths;
     for (const std::size_t length : wanted)
       lengths.push_back(length == kAnyLength ? "any" : std::to_string(length));
-    fail("[hdf5] {} has the shape ({}) instead of ({})", at(state_->path, dataset),
-         fmt::join(array.shape, ", "), fmt::join(lengths, ", "));
+    throw DamagedFile(fmt::format("[hdf5] {} has the shape ({}) instead of ({})", at(state_->path, dataset),
+                                  fmt::join(array.shape, ", "), fmt::join(lengths, ", ")));
   }
   array.values = read<T>(dataset);
   return array;
@@ -216,7 +224,8 @@ void Reader::read_into(const std::string& dataset, std::span<T> values) const {
   const Handle handle = open_dataset(state_->file.get(), dataset, where);
   require_number(handle.get(), where);
   const std::size_t count = dataset_extent(handle.get(), where).count;
-  require(count == values.size(), "[hdf5] {} holds {} values, {} are wanted", where, count, values.size());
+  require_whole(count == values.size(), "[hdf5] {} holds {} values, {} are wanted", where, count,
+                values.size());
   check(H5Dread(handle.get(), TypeOf<T>::memory(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read",
         where);
 }
@@ -225,8 +234,8 @@ template void Reader::read_into(const std::string&, std::span<double>) const;
 
 std::string Reader::text(const std::string& dataset) const {
   std::vector<std::string> strings = read<std::string>(dataset);
-  require(strings.size() == 1, "[hdf5] {} holds {} strings, one is wanted", at(state_->path, dataset),
-          strings.size());
+  require_whole(strings.size() == 1, "[hdf5] {} holds {} strings, one is wanted", at(state_->path, dataset),
+                strings.size());
   return std::move(strings[0]);
 }
 
@@ -295,8 +304,8 @@ Group Reader::tree(const std::string& group, std::set<Address>& seen) const {
     const Handle handle = open_group(state_->file.get(), group, where);
     H5O_info_t info;
     check(H5Oget_info(handle.get(), &info), "read", where);
-    require(seen.emplace(info.fileno, info.addr).second,
-            "[hdf5] {} is also another group: groups must form a tree", where);
+    require_whole(seen.emplace(info.fileno, info.addr).second,
+                  "[hdf5] {} is also another group: groups must form a tree", where);
     result.attributes = read_attributes(handle.get(), where);
   }
   for (const std::string& name : datasets(group)) result.datasets.push_back(dataset(prefix + name));

@@ -46,15 +46,18 @@ const yaml::Node& part_of(const yaml::Node& root, const std::string& key) {
   return *node;
 }
 
-TrainConfig train_of(const std::string& text) {
+template <class Config>
+Config read_part(const std::string& text, const std::string& key) {
   const yaml::Node root = tree_of(text);
-  TrainConfig train;
+  Config config;
   Diagnostics diagnostics;
-  read_fields(part_of(root, "train"), train, diagnostics);
+  read_fields(part_of(root, key), config, diagnostics);
   require(diagnostics.num_errors() == 0, "[config] a resolved config is of another version:\n{}",
           diagnostics.render());
-  return train;
+  return config;
 }
+
+TrainConfig train_of(const std::string& text) { return read_part<TrainConfig>(text, "train"); }
 
 std::string value_in(const Fields& fields, const std::string& key) {
   const auto it = fields.find(key);
@@ -110,6 +113,10 @@ std::vector<std::string> differences_against_done(const std::string& before, con
   }
   return lines;
 }
+
+std::int64_t steps_of_resolved(const std::string& resolved) { return train_of(resolved).num_steps(); }
+
+DataConfig data_of_resolved(const std::string& resolved) { return read_part<DataConfig>(resolved, "data"); }
 
 std::string part_of_resolved(const std::string& resolved, const std::string& key) {
   return yaml::emit_flow(part_of(tree_of(resolved), key));

@@ -1,6 +1,8 @@
 // What two resolved runs differ in.
 #pragma once
 
+#include "experiments/data/data_config.hpp"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,6 +20,10 @@ std::vector<std::string> differences_against_resume(const std::string& before, c
 // The differences that a run may not have which is done, so that others can be compared with it. Free:
 // logging, checkpoints and how often it is evaluated.
 std::vector<std::string> differences_against_done(const std::string& before, const std::string& after);
+
+// Parts of a resolved config; Error where it is of another version. How many steps the run has:
+std::int64_t steps_of_resolved(const std::string& resolved);
+DataConfig data_of_resolved(const std::string& resolved);
 
 // What stands under a key of a resolved config, as text that is the same where it is the same. Error where
 // the config has no such key.

@@ -67,6 +67,7 @@ struct Experiment {
   std::vector<std::string> run_names;  // of all runs of the file, also where only some are selected
   // Checkpoints that runs start from: the path of model.init, made absolute, and the file that it means.
   std::map<std::string, std::string> initial_weights;
+  std::map<std::string, std::string> initial_checksums;  // of these files, see hdf5::checksum_of
   std::vector<std::string> warnings;  // nothing wrong, but worth knowing; rendered, one a line
 };
 
@@ -80,8 +81,10 @@ struct LoadOptions {
   bool look_for_data = true;           // a data file that is missing is an error
   TwinSolver solve_twin;               // needed only by files with `twin_of`
   std::filesystem::path folder = {};   // where relative paths in the file start; empty: the file's own
-  // As an earlier loading of the file found them. They are not looked for again.
+  // As an earlier loading of the file found them. They are not looked for again; they may be gone, but not
+  // have become other files.
   std::map<std::string, std::string> initial_weights = {};
+  std::map<std::string, std::string> initial_checksums = {};
 };
 
 // Reads, checks and expands a whole experiment; nothing else is opened or written, except that data files are

@@ -86,6 +86,7 @@ class Loader {
     diagnostics_.throw_if_errors();
     for (const Run& run : experiment_.runs) experiment_.run_names.push_back(run.name);
     experiment_.initial_weights = files_.initial_weights();
+    experiment_.initial_checksums = files_.initial_checksums();
     experiment_.warnings = diagnostics_.warnings();
     return std::move(experiment_);
   }

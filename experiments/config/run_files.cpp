@@ -1,8 +1,9 @@
 #include "experiments/config/run_files.hpp"
 
 #include "core/checkpoint.hpp"
-#include "core/error.hpp"
+#include "core/damaged_file.hpp"
 #include "core/fields_writer.hpp"
+#include "core/file.hpp"
 #include "experiments/accounting/variants.hpp"
 #include "experiments/config/patch.hpp"
 #include "experiments/data/corpus.hpp"
@@ -84,6 +85,27 @@ const std::vector<MissingData>& RunFiles::missing_of(DataConfig data) {
   return entry->second;
 }
 
+// What stands against initial weights of before; empty: nothing. Runs that started from them would stand
+// beside runs that start from others. That they are gone is told by the runs that need them.
+const std::string& RunFiles::problem_of_known(const std::string& file) {
+  const auto [problem, is_new] = problems_.try_emplace(file);
+  const auto checksum = initial_checksums_.find(file);
+  if (!is_new || checksum == initial_checksums_.end() || !file_exists(file)) return problem->second;
+  std::string now;
+  try {
+    now = hdf5::checksum_of(file);
+  } catch (const DamagedFile&) {
+    now = "damaged";
+  }
+  if (now != checksum->second) {
+    problem->second = fmt::format(
+        "model.init: {} is not the file any more that the execution was begun with: its checksum was {} and "
+        "is {}",
+        file, checksum->second, now);
+  }
+  return problem->second;
+}
+
 void RunFiles::find_initial_weights(const Node& tree, RunConfig& config, Diagnostics& told) {
   if (!config.model.init) return;
   const Node* node = find_path(tree, "model.init");
@@ -94,6 +116,10 @@ void RunFiles::find_initial_weights(const Node& tree, RunConfig& config, Diagnos
   if (!look_for_data_) return;
   if (const auto known = known_weights_.find(written); known != known_weights_.end()) {
     file = known->second;
+    if (const std::string& problem = problem_of_known(file); !problem.empty()) {
+      told.error(mark, problem,
+                 "put the old one back; without any, runs go on that have a checkpoint of their own");
+    }
     return;
   }
   try {
@@ -101,6 +127,7 @@ void RunFiles::find_initial_weights(const Node& tree, RunConfig& config, Diagnos
     const CheckpointReader checkpoint(std::filesystem::canonical(checkpoint_at(file)));
     file = checkpoint.path().string();
     initial_weights_[written] = file;
+    if (!initial_checksums_.contains(file)) initial_checksums_[file] = hdf5::checksum_of(file);
     for (const std::string& problem : upcycle_problems(config.model, checkpoint)) {
       told.error(mark, fmt::format("model.init: the model cannot start from {}: {}", file, problem));
     }

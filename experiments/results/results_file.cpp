@@ -1,6 +1,6 @@
 #include "experiments/results/results_file.hpp"
 
-#include "core/error.hpp"
+#include "core/damaged_file.hpp"
 #include "core/sha256.hpp"
 #include "experiments/compare/comparison.hpp"
 #include "experiments/results/provenance.hpp"
@@ -142,8 +142,8 @@ void write_results_file(const std::filesystem::path& path, const ExperimentInfo&
 
 ResultsFile::ResultsFile(const std::filesystem::path& path) : reader_(hdf5::require_sealed(path)) {
   const std::string format = reader_.text_attribute("", "format");
-  require(format == kFormat, "[results] {} is no file of results: its format is '{}' instead of '{}'",
-          path.string(), format, kFormat);
+  require_whole(format == kFormat, "[results] {} is no file of results: its format is '{}' instead of '{}'",
+                path.string(), format, kFormat);
   const std::string version = reader_.text_attribute("", "format_version");
   require(version.starts_with("1."), "[results] {} has format version {}, this program reads 1.x",
           path.string(), version);

@@ -40,7 +40,7 @@ struct Series {
 // Reads results.h5 or run.h5.
 class ResultsFile {
  public:
-  // Error if it is not a results file of a version that is known.
+  // DamagedFile where it is no results file; another Error where it cannot be read, or is of another version.
   explicit ResultsFile(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return reader_.path(); }

@@ -114,6 +114,8 @@ ExecutionRecord RunStore::record() const {
     json.at("runs").get_to(record.runs);
     json.at("other_runs").get_to(record.other_runs);
     json.at("initial_weights").get_to(record.initial_weights);
+    record.initial_checksums =
+        json.value("initial_checksums", record.initial_checksums);  // not in early ones
     return record;
   } catch (const nlohmann::json::exception& error) {
     fail("[run_store] {} is damaged: {}", path.string(), error.what());
@@ -124,7 +126,8 @@ void RunStore::set_record(const ExecutionRecord& record) const {
   const nlohmann::ordered_json json = {{"overrides", record.overrides},
                                        {"runs", record.runs},
                                        {"other_runs", record.other_runs},
-                                       {"initial_weights", record.initial_weights}};
+                                       {"initial_weights", record.initial_weights},
+                                       {"initial_checksums", record.initial_checksums}};
   replace_file(folder_ / kRecord, json_text(json, 1) + "\n");
 }
 

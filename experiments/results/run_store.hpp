@@ -37,6 +37,7 @@ struct ExecutionRecord {
   std::vector<std::string> other_runs = {};  // that the file has besides
   // Checkpoints that runs start from: the path of model.init, and the file that it meant.
   std::map<std::string, std::string> initial_weights = {};
+  std::map<std::string, std::string> initial_checksums = {};  // of these files, see hdf5::checksum_of
   bool operator==(const ExecutionRecord&) const = default;
 };
 

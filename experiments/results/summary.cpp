@@ -1,6 +1,6 @@
 #include "experiments/results/summary.hpp"
 
-#include "core/error.hpp"
+#include "core/damaged_file.hpp"
 #include "experiments/results/run_store.hpp"
 #include "experiments/results/short_names.hpp"
 #include "experiments/results/sweep_point.hpp"
@@ -151,8 +151,8 @@ std::vector<RunSummary> read_summaries(const hdf5::Reader& reader) {
   const auto seeds = reader.read<std::int64_t>("summary/seed");
   const auto status = reader.read<std::uint8_t>("summary/status");
   const auto require_as_long = [&](const char* name, std::size_t size) {
-    require(size == runs.size(), "[results] {} has {} runs and {} values of {}", reader.path().string(),
-            runs.size(), size, name);
+    require_whole(size == runs.size(), "[results] {} has {} runs and {} values of {}", reader.path().string(),
+                  runs.size(), size, name);
   };
   require_as_long("variant", variants.size());
   require_as_long("sweep_point", points.size());
@@ -160,11 +160,11 @@ std::vector<RunSummary> read_summaries(const hdf5::Reader& reader) {
   require_as_long("status", status.size());
   summaries.resize(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    require(status[i] < run_status_names().size(), "[results] run {} of {} has the unknown status {}",
-            runs[i], reader.path().string(), status[i]);
+    require_whole(status[i] < run_status_names().size(), "[results] run {} of {} has the unknown status {}",
+                  runs[i], reader.path().string(), status[i]);
     // It becomes the name of files and folders.
-    require(!runs[i].empty() && runs[i] == sanitised_name(runs[i]),
-            "[results] {} has a run '{}', which is no name of a run", reader.path().string(), runs[i]);
+    require_whole(!runs[i].empty() && runs[i] == sanitised_name(runs[i]),
+                  "[results] {} has a run '{}', which is no name of a run", reader.path().string(), runs[i]);
     summaries[i].run = runs[i];
     summaries[i].variant = variants[i];
     summaries[i].sweep_point = points[i];

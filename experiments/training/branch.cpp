@@ -1,7 +1,11 @@
 #include "experiments/training/branch.hpp"
 
+#include "core/error.hpp"
 #include "core/file.hpp"
+#include "experiments/results/run_info_json.hpp"
 #include "experiments/training/checkpoint_folder.hpp"
+
+#include <algorithm>
 
 namespace moelab {
 
@@ -17,6 +21,16 @@ bool begin_branch(const Run& branch, const std::filesystem::path& folder,
   std::filesystem::create_directories(folder / "checkpoints");
   std::filesystem::rename(left, checkpoints.path_of(branch.trunk_step));
   return true;
+}
+
+bool is_from_trunk(const std::filesystem::path& folder) {
+  if (!std::filesystem::exists(folder / "run.json")) return true;
+  try {
+    const RunInfo info = read_run_info(folder / "run.json");
+    return std::ranges::any_of(info.provenance, [](const auto& entry) { return entry.first == "trunk"; });
+  } catch (const Error&) {
+    return true;  // most are; the run writes it anew
+  }
 }
 
 }  // namespace moelab

@@ -1,6 +1,7 @@
 #include "experiments/training/load_execution.hpp"
 
-#include "core/error.hpp"
+#include "core/damaged_file.hpp"
+#include "core/file.hpp"
 #include "experiments/config/difference.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/results/run_store.hpp"
@@ -49,22 +50,30 @@ void require_same_runs(const std::filesystem::path& folder, const ExecutionRecor
 }
 
 bool is_done(const std::filesystem::path& snapshot) {
-  if (!std::filesystem::exists(snapshot)) return false;
+  if (!file_exists(snapshot)) return false;
   try {
     const ResultsFile file(snapshot);
     return file.runs().size() == 1 && file.runs().front().status == RunStatus::done;
-  } catch (const Error&) {
+  } catch (const DamagedFile&) {
     return false;  // told of where it is gone on with
   }
 }
 
-// In what may not differ. Error naming the file where it is damaged.
-std::vector<std::string> differences_since(const std::filesystem::path& folder, const std::string& before,
-                                           const Run& run, bool done) {
+struct Change {
+  bool done = false;
+  std::vector<std::string> differences;  // in what may not differ
+};
+
+// Error naming the file where it is damaged.
+Change change_since(const std::filesystem::path& folder, const std::string& before, const Run& run) {
   const std::vector<std::int64_t> steps = CheckpointFolder(folder / "checkpoints").steps();
+  const std::int64_t newest = steps.empty() ? 0 : steps.front();
+  const bool ended = is_done(folder / "run.h5");
   try {
-    return done ? differences_against_done(before, run.resolved_yaml)
-                : differences_against_resume(before, run.resolved_yaml, steps.empty() ? 0 : steps.front());
+    // All steps are taken: its last evaluation may be recorded, whatever has become of run.h5.
+    const bool done = ended || newest >= steps_of_resolved(before);
+    return {done, done ? differences_against_done(before, run.resolved_yaml)
+                       : differences_against_resume(before, run.resolved_yaml, newest)};
   } catch (const Error& e) {
     fail("{}: {}", (folder / "resolved.yaml").string(), e.what());
   }
@@ -77,8 +86,7 @@ void require_same_configs(const RunStore& store, const Experiment& experiment) {
     if (!std::filesystem::exists(folder / "resolved.yaml")) continue;
     const std::string before = read_file(folder / "resolved.yaml");
     if (before == run.resolved_yaml) continue;
-    const bool done = is_done(folder / "run.h5");
-    const std::vector<std::string> differences = differences_since(folder, before, run, done);
+    const auto [done, differences] = change_since(folder, before, run);
     if (differences.empty()) continue;
     lines.push_back(fmt::format("{}, which {}:\n  {}", run.name, done ? "is done" : "was begun",
                                 fmt::join(differences, "\n  ")));
@@ -100,6 +108,7 @@ Experiment load_execution(const std::filesystem::path& folder, LoadOptions optio
   const bool has_new_overrides = !options.overrides.empty();
   options.overrides.insert(options.overrides.begin(), record.overrides.begin(), record.overrides.end());
   options.initial_weights = record.initial_weights;
+  options.initial_checksums = record.initial_checksums;
   options.folder = store.source_folder();
   Experiment experiment = load_experiment(store.folder() / "experiment.yaml", options);
   require_same_runs(store.folder(), record, experiment, has_new_overrides);

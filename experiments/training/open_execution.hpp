@@ -2,7 +2,6 @@
 #pragma once
 
 #include "experiments/config/experiment.hpp"
-#include "experiments/data/dataset.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/results/run_data.hpp"
 #include "experiments/results/run_store.hpp"
@@ -25,14 +24,8 @@ RunStore create_store(const Experiment& experiment, const RunOptions& options);
 // Locked. Error where another process works in it.
 RunStore open_store(const std::filesystem::path& folder);
 
-// ConfigError where a run of the folder, one that is not selected too, was begun on other data than its data
-// block gives now: runs on different data would stand in one comparison. `data_of` is asked for selected
-// runs.
-void require_same_data(const RunStore& store, const Experiment& experiment,
-                       const std::function<const Dataset&(const Run&)>& data_of);
-
-// How a run ended, or that it has not: its snapshot says so. Nothing where there is none. One that cannot be
-// read is told of, and the run goes on from its checkpoint and its journal.
+// How a run ended, or that it has not: its snapshot says so. Nothing where there is none. One that is damaged
+// is told of, and the run goes on from its checkpoint and its journal; Error for one that cannot be read now.
 std::optional<RunStatus> status_in(const std::filesystem::path& folder,
                                    const std::function<void(const std::string&)>& note);
 

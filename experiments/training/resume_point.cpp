@@ -1,6 +1,6 @@
 #include "experiments/training/resume_point.hpp"
 
-#include "core/error.hpp"
+#include "core/damaged_file.hpp"
 #include "experiments/config/difference.hpp"
 #include "experiments/results/recorder.hpp"
 #include "experiments/training/checkpoint_folder.hpp"
@@ -32,19 +32,19 @@ class JournalOfRun {
 
   const std::string& problem() const { return problem_; }
 
-  // Error where it lacks records that were in it when the checkpoint was saved. Checkpoints of earlier
+  // DamagedFile where it lacks records that were in it when the checkpoint was saved. Checkpoints of earlier
   // versions do not say how many: for these, no line up to their step may be damaged.
   void require_records(const CheckpointReader& checkpoint) const {
     const std::int64_t step = checkpoint.training().step;
     const std::int64_t held = records_until(step);
     const hdf5::Group extra = checkpoint.extra();
     if (const hdf5::Attribute* wanted = extra.find_attribute(kJournalRecords)) {
-      require(held >= std::get<std::int64_t>(wanted->value),
-              "{} goes with {} records in metrics.jsonl, which has {} up to its step",
-              checkpoint.path().string(), std::get<std::int64_t>(wanted->value), held);
+      require_whole(held >= std::get<std::int64_t>(wanted->value),
+                    "{} goes with {} records in metrics.jsonl, which has {} up to its step",
+                    checkpoint.path().string(), std::get<std::int64_t>(wanted->value), held);
     } else {
-      require(problem_.empty() || held < data_records(), "{} goes with records that metrics.jsonl has lost",
-              checkpoint.path().string());
+      require_whole(problem_.empty() || held < data_records(),
+                    "{} goes with records that metrics.jsonl has lost", checkpoint.path().string());
     }
   }
 
@@ -60,13 +60,17 @@ class JournalOfRun {
   std::string problem_;
 };
 
-std::vector<std::string> differences_since(const CheckpointReader& checkpoint, const Run& run) {
+void require_same_config(const CheckpointReader& checkpoint, const Run& run) {
   const TrainingState& training = checkpoint.training();
+  std::vector<std::string> differences;
   try {
-    return differences_against_resume(training.config, run.resolved_yaml, training.step);
+    differences = differences_against_resume(training.config, run.resolved_yaml, training.step);
   } catch (const Error& e) {
     fail("{}: {}", checkpoint.path().string(), e.what());
   }
+  if (differences.empty()) return;
+  throw ConfigError(fmt::format("{}: cannot go on from step {}: the config has changed:\n  {}", run.name,
+                                training.step, fmt::join(differences, "\n  ")));
 }
 
 }  // namespace
@@ -82,20 +86,16 @@ ResumePoint find_resume_point(const Run& run, const std::filesystem::path& folde
     try {
       CheckpointReader reader(path);
       reader.verify();
+      require_same_config(reader, run);
       journal.require_records(reader);
       point.checkpoint.emplace(std::move(reader));
       break;
-    } catch (const Error& e) {
+    } catch (const DamagedFile& e) {
       note(fmt::format("passed over: {}", e.what()));
       point.passed_over.push_back(path);
     }
   }
-  if (!point.checkpoint) return point;
-  const TrainingState& training = point.checkpoint->training();
-  const auto differences = differences_since(*point.checkpoint, run);
-  if (differences.empty()) return point;
-  throw ConfigError(fmt::format("{}: cannot go on from step {}: the config has changed:\n  {}", run.name,
-                                training.step, fmt::join(differences, "\n  ")));
+  return point;
 }
 
 void set_aside(const std::vector<std::filesystem::path>& checkpoints,

@@ -18,10 +18,11 @@ struct ResumePoint {
   std::vector<std::filesystem::path> passed_over;
 };
 
-// The newest checkpoint in the run's folder that can be read and whose records the journal holds, so that no
+// The newest checkpoint in the run's folder that is whole and whose records the journal holds, so that no
 // part of the curves is missing. Newer ones are told of and passed over; a line of the journal that is not a
-// record counts as its end. `info` is of the run.
-// ConfigError where the config has changed since that checkpoint in what may not change.
+// record counts as its end. `info` is of the run. Nothing is changed.
+// ConfigError where the config has changed since that checkpoint, or a newer whole one, in what may not
+// change; Error where a file that may be whole cannot be read now.
 ResumePoint find_resume_point(const Run& run, const std::filesystem::path& folder, const RunInfo& info,
                               const std::function<void(const std::string&)>& note);
 

@@ -6,18 +6,17 @@
 #include "experiments/data/make_dataset.hpp"
 #include "experiments/results/experiment_json.hpp"
 #include "experiments/results/provenance.hpp"
-#include "experiments/results/results_file.hpp"
 #include "experiments/results/run_store.hpp"
 #include "experiments/training/branch.hpp"
+#include "experiments/training/execution_results.hpp"
 #include "experiments/training/open_execution.hpp"
-#include "experiments/training/pace.hpp"
 #include "experiments/training/progress.hpp"
 #include "experiments/training/run_one.hpp"
+#include "experiments/training/same_data.hpp"
 #include "experiments/training/time_left.hpp"
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <exception>
 #include <map>
 #include <memory>
@@ -77,6 +76,7 @@ class Execution {
         progress_(options.quiet),
         store_(options.resume.empty() ? (load_data(), create_store(experiment, options))
                                       : open_store(options.resume)),
+        results_(store_, experiment, [this](const std::string& text) { progress_.note(text); }),
         time_left_(experiment.runs),
         tasks_(tasks_of(experiment.runs)),
         ended_(experiment.runs.size(), false) {
@@ -102,31 +102,49 @@ class Execution {
   }
 
  private:
+  const Dataset& load(const DataConfig& config) {
+    return datasets_.get(config,
+                         {options_.data_cache, [this](const std::string& text) { progress_.note(text); }});
+  }
+
   // All data must load before anything is written.
   void load_data() {
-    const DataOptions options{options_.data_cache, [this](const std::string& text) { progress_.note(text); }};
-    for (const Run& run : experiment_.runs) datasets_.get(run.config.data, options);
+    for (const Run& run : experiment_.runs) load(run.config.data);
   }
 
   // An execution that is there already: what its runs have left, and what becomes of it now.
   void go_on() {
     load_data();
     require_same_data(store_, experiment_,
-                      [this](const Run& run) -> const Dataset& { return datasets_.get(run.config.data); });
+                      [this](const DataConfig& config) -> const Dataset& { return load(config); });
     const ExecutionRecord before = store_.record();
     require(before.overrides.size() <= experiment_.overrides.size() &&
                 std::equal(before.overrides.begin(), before.overrides.end(), experiment_.overrides.begin()),
             "[run] {}: another process has gone on with it meanwhile", store_.folder().string());
     const ExecutionRecord now = record_of(experiment_, before);
-    for (const std::string& name : now.runs) look_for_snapshot(name);
+    look_at_runs(now);
     if (now != before) store_.set_record(now);
     write_experiment_json(store_.info_path(), info_of(experiment_));
   }
 
-  void look_for_snapshot(const std::string& name) {
-    const auto status =
-        status_in(store_.run_folder(name), [this](const std::string& text) { progress_.note(text); });
-    if (status) snapshots_[name] = *status;
+  // What runs have left must be readable, and that of runs that are not done such that they can go on, before
+  // anything is written.
+  void look_at_runs(const ExecutionRecord& record) {
+    try {
+      for (const std::string& name : record.runs) results_.look_at(name);
+      for (const Run& run : experiment_.runs) {
+        const std::filesystem::path folder = store_.run_folder(run.name);
+        if (is_done(run.name) || !std::filesystem::is_directory(folder)) continue;
+        require_resumable(run, {datasets_.get(run.config.data), folder, {}, {}});
+      }
+    } catch (const ConfigError&) {
+      throw;
+    } catch (const std::exception& e) {
+      fail(
+          "{}: cannot go on, and nothing is changed: {}\nWhat cannot be read now may be whole: see that it "
+          "can be read, or move it away.",
+          store_.folder().string(), e.what());
+    }
   }
 
   // Nothing may leave this function: an exception would cancel the loops of the other jobs.
@@ -150,18 +168,20 @@ class Execution {
   // What goes wrong with one run is told and leaves the others alone, but for a config that may not be run at
   // all.
   void attempt(std::size_t i) {
+    const std::string& name = experiment_.runs[i].name;
     try {
       execute(i);
     } catch (const ConfigError&) {
+      const std::lock_guard lock(mutex_);
+      results_.look_at(name);
       throw;
     } catch (const std::exception& e) {
-      const std::string& name = experiment_.runs[i].name;
       const std::lock_guard lock(mutex_);
       ended_[i] = true;
       time_left_.end(i);
       outcome_.failed.push_back({name, e.what()});
       progress_.note(fmt::format("{}: failed: {}", name, e.what()));
-      look_for_snapshot(name);
+      results_.look_at(name);
     }
   }
 
@@ -180,31 +200,42 @@ class Execution {
     RunSetup setup = setup_of(i, folder);
     setup.resume = was_started;
     if (!run.trunk.empty()) {
-      if (!begin_branch(run, folder, store_.run_folder(run.trunk))) {
+      const bool goes_on = begin_branch(run, folder, store_.run_folder(run.trunk));
+      if (!goes_on && !was_passed(run)) {
         const std::lock_guard lock(mutex_);
         outcome_.failed.push_back(
             {run.name, fmt::format("{} did not come to step {}", run.trunk, run.trunk_step)});
         end(i);
         return;
       }
-      setup.resume = true;
-      setup.provenance.emplace_back("trunk", run.trunk);
-      setup.provenance.emplace_back("trunk_step", fmt::format("{}", run.trunk_step));
+      setup.resume |= goes_on;
+      if (goes_on && is_from_trunk(folder)) {
+        setup.provenance.emplace_back("trunk", run.trunk);
+        setup.provenance.emplace_back("trunk_step", fmt::format("{}", run.trunk_step));
+      }
     }
     {
-      // Its old snapshot is about to be replaced.
       const std::lock_guard lock(mutex_);
-      snapshots_.erase(run.name);
+      results_.begin(run.name);
     }
     const RunResult result = run_one(run, setup);
     const std::lock_guard lock(mutex_);
-    snapshots_[run.name] = result.status;
+    results_.end(run.name, result.status);
     if (result.status == RunStatus::failed || result.status == RunStatus::diverged) {
       outcome_.failed.push_back({run.name, result.reason});
       progress_.note(fmt::format("{}: {}: {}", run.name, to_string(result.status), result.reason));
     }
     if (result.status == RunStatus::interrupted) outcome_.interrupted = true;
     end(i);
+  }
+
+  // Whether the trunk of a branch was beyond its step before it was asked to leave its state there. The
+  // branch is trained from the start then, to the same end.
+  bool was_passed(const Run& branch) {
+    if (is_done(branch.trunk)) return true;
+    const std::lock_guard lock(mutex_);
+    const auto first = first_steps_.find(branch.trunk);
+    return first != first_steps_.end() && first->second > branch.trunk_step;
   }
 
   RunSetup setup_of(std::size_t i, const std::filesystem::path& folder) {
@@ -216,9 +247,14 @@ class Execution {
       const std::lock_guard lock(mutex_);
       progress_.note(fmt::format("{}: {}", run.name, text));
     };
-    setup.begun = [this, i](std::int64_t steps) {
+    if (const std::optional<InitConfig>& init = run.config.model.init) {
+      const auto checksum = experiment_.initial_checksums.find(init->upcycle);
+      if (checksum != experiment_.initial_checksums.end()) setup.initial_checksum = checksum->second;
+    }
+    setup.begun = [this, i, &run](std::int64_t steps) {
       const std::lock_guard lock(mutex_);
       time_left_.begin(i, steps);
+      first_steps_[run.name] = steps;
     };
     setup.hooks.stop_requested = options_.stop_requested;
     setup.hooks.report = [this, &run, i](const TrainerStatus& status, bool important) {
@@ -234,42 +270,25 @@ class Execution {
     return setup;
   }
 
-  // Called under the lock. Each results file holds all runs so far, so it is not written after every one.
+  // Called under the lock.
   void end(std::size_t i) {
     ended_[i] = true;
     time_left_.end(i);
-    if (results_pace_.is_due(seconds())) write_results();
+    results_.write_as_runs_end();
   }
 
   // When all jobs are through. An error of a job is told rather than one that follows from it.
   void finish_results() {
     try {
-      write_results();
+      results_.write();
     } catch (...) {
       if (!error_) throw;
     }
   }
 
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
-  }
-
   bool is_done(const std::string& name) {
     const std::lock_guard lock(mutex_);
-    const auto snapshot = snapshots_.find(name);
-    return snapshot != snapshots_.end() && snapshot->second == RunStatus::done;
-  }
-
-  // The results file of all runs that have ended, now or in an earlier execution, in the order of the
-  // experiment.
-  void write_results() {
-    const double begin = seconds();
-    std::vector<std::filesystem::path> files;
-    for (const std::string& name : experiment_.run_names) {
-      if (snapshots_.contains(name)) files.push_back(store_.run_folder(name) / "run.h5");
-    }
-    write_results_file(store_.results_path(), info_of(experiment_), files);
-    results_pace_.took(begin, seconds());
+    return results_.is_done(name);
   }
 
   const Experiment& experiment_;
@@ -278,15 +297,13 @@ class Execution {
   DatasetCache datasets_;  // filled before jobs start, only read by them
   RunStore store_;
   std::mutex mutex_;  // guards everything below but tasks_, and progress_
+  ExecutionResults results_;
   TimeLeft time_left_;
   const std::vector<std::vector<std::size_t>>
       tasks_;  // numbers of runs that a job executes one after another
   std::vector<bool> ended_;
-  std::map<std::string, RunStatus>
-      snapshots_;  // of runs of the execution that left one and are not trained now
+  std::map<std::string, std::int64_t> first_steps_;  // where runs went on, of those that are trained now
   ExperimentOutcome outcome_;
-  Pace results_pace_;
-  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   std::exception_ptr error_;
   std::atomic<std::size_t> next_{0};
 };

@@ -1,6 +1,6 @@
 #include "experiments/training/run_one.hpp"
 
-#include "core/error.hpp"
+#include "core/damaged_file.hpp"
 #include "core/file.hpp"
 #include "core/json_text.hpp"
 #include "experiments/accounting/accounting.hpp"
@@ -10,6 +10,7 @@
 #include "experiments/training/resources.hpp"
 #include "experiments/training/resume_point.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <exception>
@@ -127,45 +128,64 @@ class Stopwatch {
 double seconds_of_earlier(const std::filesystem::path& folder,
                           const std::optional<CheckpointReader>& checkpoint) {
   double seconds = checkpoint ? checkpoint->training().train_seconds : 0;
+  if (!file_exists(folder / "run.h5")) return seconds;
   try {
     const ResultsFile snapshot(folder / "run.h5");
     for (const RunSummary& run : snapshot.runs()) seconds = std::fmax(seconds, run.wall_seconds);
-  } catch (const Error&) {
-    // There is none, or none that can be read, which does not keep the run from going on.
+  } catch (const DamagedFile&) {
+    // That does not keep the run from going on.
   }
   return seconds;
 }
 
+// Sets the weights that the run starts from, if any.
+void start_from_weights(const Run& run, const RunSetup& setup, Model& model,
+                        const std::function<void(const std::string&)>& note) {
+  const std::optional<InitConfig>& init = run.config.model.init;
+  if (!init) return;
+  const CheckpointReader weights(init->upcycle);
+  require(setup.initial_checksum.empty() || hdf5::checksum_of(init->upcycle) == setup.initial_checksum,
+          "{} is not the file any more that the runs of this execution start from", init->upcycle);
+  for (const std::string& line :
+       upcycle(model, run.config.model, weights, init->noise, static_cast<std::uint64_t>(run.seed))) {
+    note(line);
+  }
+}
+
+// `steps`: those taken before; then also those of this training, however it ends. The checkpoint is let go
+// of once it is read: it would keep its space on the disk when it is pruned.
 RunResult train_run(const Run& run, const RunSetup& setup, const TrainerHooks& hooks, Model& model,
-                    Recorder& recorder, const std::optional<CheckpointReader>& checkpoint,
-                    std::int64_t& steps) {
+                    Recorder& recorder, std::optional<CheckpointReader>& checkpoint, std::int64_t& steps) {
+  std::optional<Trainer> trainer;
   RunResult result;
   try {
-    Trainer trainer(run, model, setup.data, recorder, hooks);
+    trainer.emplace(run, model, setup.data, recorder, hooks);
     if (checkpoint) {
-      trainer.restore(*checkpoint);
-    } else if (const std::optional<InitConfig>& init = run.config.model.init) {
-      for (const std::string& line : upcycle(model, run.config.model, CheckpointReader(init->upcycle),
-                                             init->noise, static_cast<std::uint64_t>(run.seed))) {
-        hooks.note(line);
-      }
+      trainer->restore(*checkpoint);
+      checkpoint.reset();
+    } else {
+      start_from_weights(run, setup, model, hooks.note);
     }
-    try {
-      result.status = trainer.train();
-      if (result.status == RunStatus::interrupted) {
-        result.reason = fmt::format("stopped at step {}", trainer.step());
-      }
-    } catch (const NonFiniteError& e) {
-      result = {RunStatus::diverged, e.what()};
+    result.status = trainer->train();
+    if (result.status == RunStatus::interrupted) {
+      result.reason = fmt::format("stopped at step {}", trainer->step());
     }
-    steps = trainer.step();
+  } catch (const NonFiniteError& e) {
+    result = {RunStatus::diverged, e.what()};
   } catch (const std::exception& e) {
     result = {RunStatus::failed, e.what()};
   }
+  if (trainer) steps = std::max(steps, trainer->step());
   return result;
 }
 
 }  // namespace
+
+void require_resumable(const Run& run, const RunSetup& setup) {
+  const std::unique_ptr<Model> model = make_model(run.config.model, shape_of(setup.data));
+  const RunInfo info = info_of(run, setup.point, *model, setup.data, setup.provenance);
+  find_resume_point(run, setup.folder, info, [](const std::string&) {});
+}
 
 RunResult run_one(const Run& run, const RunSetup& setup) {
   const Stopwatch stopwatch;
@@ -176,14 +196,14 @@ RunResult run_one(const Run& run, const RunSetup& setup) {
   };
   const std::unique_ptr<Model> model = make_model(run.config.model, shape_of(setup.data));
   RunInfo info = info_of(run, setup.point, *model, setup.data, setup.provenance);
-  const ResumePoint point = setup.resume ? find_resume_point(run, setup.folder, info, note) : ResumePoint{};
-  const std::optional<CheckpointReader>& checkpoint = point.checkpoint;
+  ResumePoint point = setup.resume ? find_resume_point(run, setup.folder, info, note) : ResumePoint{};
+  std::optional<CheckpointReader>& checkpoint = point.checkpoint;
+  const std::int64_t first_step = checkpoint ? checkpoint->training().step : 0;
+  const double seconds_before = setup.resume ? seconds_of_earlier(setup.folder, checkpoint) : 0;
   keep_data_files(run, setup, checkpoint.has_value());
   set_aside(point.passed_over, note);
   // What may change has changed.
   if (setup.resume) replace_file(setup.folder / "resolved.yaml", run.resolved_yaml);
-  const std::int64_t first_step = checkpoint ? checkpoint->training().step : 0;
-  const double seconds_before = setup.resume ? seconds_of_earlier(setup.folder, checkpoint) : 0;
   Recorder recorder = setup.resume ? Recorder::resume(setup.folder, std::move(info), first_step)
                                    : Recorder::create(setup.folder, std::move(info));
   if (!recorder.lock_problem().empty()) note(recorder.lock_problem());

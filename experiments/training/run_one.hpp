@@ -27,10 +27,17 @@ struct RunSetup {
   // The folder may hold an unfinished run: go on from its newest good checkpoint, or from the start where
   // there is none. Otherwise such a folder is an error.
   bool resume = false;
+  // Of the file that model.init names, as the execution began with it: Error where it is another one. Empty:
+  // not known.
+  std::string initial_checksum = {};
   TrainerHooks hooks = {};
   std::function<void(std::int64_t)> begun = [](std::int64_t) {};  // told the steps that were taken before
   std::function<void(const std::string&)> note = [](const std::string&) {};  // a line for people
 };
+
+// What run_one with `resume` would refuse, before anything is written: ConfigError where the config is not
+// that of the run's newest good checkpoint, Error where a file that may be whole cannot be read now.
+void require_resumable(const Run& run, const RunSetup& setup);
 
 // Trains the run and leaves its last snapshot and log.txt in its folder. An error of the run itself becomes
 // its status and reason, in the snapshot too.

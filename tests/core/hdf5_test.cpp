@@ -1,6 +1,7 @@
 #include "core/hdf5.hpp"
 
-#include "core/error.hpp"
+#include "core/damaged_file.hpp"
+#include "core/file.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -19,6 +20,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 
 using namespace moelab;
 
@@ -270,11 +272,41 @@ TEST_CASE("hdf5 a file that is not whole is found out without the library", "[hd
     bad[at] = static_cast<char>(bad[at] ^ 4);
     std::ofstream(path, std::ios::binary) << bad;
     REQUIRE_THROWS_WITH(hdf5::require_sealed(path), Contains("a.h5 is "));
+    REQUIRE_THROWS_AS(hdf5::require_sealed(path), DamagedFile);
     std::ofstream(path, std::ios::binary) << good.substr(0, at);
     REQUIRE_THROWS_WITH(hdf5::require_sealed(path), Contains("a.h5 is cut"));
+    REQUIRE_THROWS_AS(hdf5::require_sealed(path), DamagedFile);
   }
-  REQUIRE_THROWS_WITH(hdf5::require_sealed(folder.path()), Contains("is no file"));
-  REQUIRE_THROWS_WITH(hdf5::require_sealed(folder.path() / "none.h5"), Contains("there is no file"));
+}
+
+TEST_CASE("hdf5 a file that cannot be read is not called damaged", "[hdf5]") {
+  const TemporaryFolder folder;
+  const auto circle = folder.path() / "circle.h5";
+  std::filesystem::create_symlink("circle.h5", circle);
+  for (const auto& [path, reason] : {std::pair{folder.path(), "is no file"},
+                                     {folder.path() / "none.h5", "there is no file"},
+                                     {circle, "Too many levels of symbolic links"}}) {
+    INFO(reason);
+    try {
+      hdf5::require_sealed(path);
+      FAIL("no error");
+    } catch (const DamagedFile& e) {
+      FAIL(e.what());
+    } catch (const Error& e) {
+      CHECK_THAT(e.what(), Contains(path.string()) && Contains(reason));
+    }
+  }
+}
+
+TEST_CASE("hdf5 the checksum of a file is that of its bytes before the seal", "[hdf5]") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a.h5";
+  for (const std::size_t steps : {3, 400'000}) {  // the second is read in parts
+    hdf5::write_file(path, example(steps));
+    const std::string bytes = read_file(path);
+    const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size() - 16);
+    CHECK(hdf5::checksum_of(path) == fmt::format("{:016x}", crc));
+  }
 }
 
 TEST_CASE("hdf5 a file that is locked is told of with what helps, and does not stop a writer", "[hdf5]") {

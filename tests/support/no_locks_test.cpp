@@ -1,12 +1,15 @@
 // A file system without locks, as some network file systems are: flock() of this program fails on demand, for
 // its libraries too.
-#include "core/error.hpp"
+#include "core/damaged_file.hpp"
 #include "core/hdf5.hpp"
 #include "experiments/results/journal.hpp"
 #include "experiments/results/recorder.hpp"
+#include "experiments/training/load_execution.hpp"
+#include "experiments/training/run_experiment.hpp"
 #include "experiments/training/run_one.hpp"
 #include "tests/experiments/training/small_experiment.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/contents.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 #include <atomic>
@@ -109,4 +112,25 @@ TEST_CASE("without locks, a run notes that it is not guarded", "[no_locks]") {
   INFO(result.reason);
   CHECK(result.status == RunStatus::done);
   CHECK_THAT(notes, Contains("metrics.jsonl cannot be locked"));
+}
+
+TEST_CASE("without locks, resuming says at once what helps, and changes nothing", "[no_locks]") {
+  const SmallExperiment fixture({"train.checkpoint={every_tokens: 256, keep: 2}"});
+  RunOptions options;
+  options.output_root = fixture.folder.path() / "runs";
+  options.jobs = 1;
+  options.quiet = true;
+  int asked = 0;
+  options.stop_requested = [&] { return ++asked > 16; };  // the first run is done, the second at step 4
+  options.resume = run_experiment(fixture.experiment, options).folder;
+  options.stop_requested = [] { return false; };
+  const auto before = contents_of(options.resume);
+  REQUIRE(before.contains("moe-s5/checkpoints/step_4.h5"));
+  {
+    const NoLocks none(ENOLCK);
+    CHECK_THROWS_WITH(run_experiment(load_execution(options.resume, {}), options),
+                      Contains("HDF5_USE_FILE_LOCKING") && Contains("run.h5"));
+  }
+  CHECK((contents_of(options.resume) == before));
+  CHECK(run_experiment(load_execution(options.resume, {}), options).failed.empty());
 }

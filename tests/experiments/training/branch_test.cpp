@@ -2,6 +2,7 @@
 #include "core/parallel.hpp"
 #include "experiments/config/select_runs.hpp"
 #include "experiments/results/results_file.hpp"
+#include "experiments/training/load_execution.hpp"
 #include "experiments/training/run_experiment.hpp"
 #include "experiments/training/run_one.hpp"
 #include "tests/experiments/training/outcome.hpp"
@@ -136,15 +137,61 @@ TEST_CASE("A branch that was begun and has no good checkpoint left goes on from 
 }
 
 TEST_CASE("A branch whose trunk did not come to it is told as failed", "[branch]") {
+  // The trunk diverges at its third step, of which the loss is not finite.
+  const SmallExperiment fixture(
+      branches({"variants=null", "train.optimizer.lr=1e30", "train.grad_clip=null"}));
+  const ExperimentOutcome outcome = run_experiment(fixture.experiment, options_in(fixture));
+  REQUIRE(outcome.failed.size() == 3);
+  CHECK_THAT(outcome.failed[0].reason, Contains("step 3"));
+  CHECK(outcome.failed[1].name == "base-s5-t640");
+  CHECK(outcome.failed[2].name == "base-s5-t1.024k");
+  CHECK_THAT(outcome.failed[2].reason, Contains("base-s5-t1.5k did not come to step 6"));
+  CHECK(ResultsFile(outcome.results).runs().size() == 1);
+}
+
+TEST_CASE("A shorter length that is added when its trunk is beyond it is trained from the start",
+          "[branch]") {
   const SmallExperiment fixture(branches({"variants=null"}));
-  Experiment experiment = fixture.experiment;
-  REQUIRE(experiment.runs.size() == 3);
-  experiment.runs[2].branch_steps = {3};
-  const ExperimentOutcome outcome = run_experiment(experiment, options_in(fixture));
-  REQUIRE(outcome.failed.size() == 1);
-  CHECK(outcome.failed[0].name == "base-s5-t1.024k");
-  CHECK_THAT(outcome.failed[0].reason, Contains("base-s5-t1.5k") && Contains("step 6"));
-  CHECK(ResultsFile(outcome.results).runs().size() == 2);
+  const Run& added = fixture.experiment.runs[0];
+  REQUIRE(added.name == "base-s5-t640");
+  const Outcome expected = independent(fixture, added);
+  const SmallExperiment two(branches({"variants=null", "train.branches=[1_024, 1500]"}));
+  REQUIRE(two.experiment.runs.size() == 2);
+  LoadOptions three;
+  three.overrides = {"train.branches=[640, 1_024, 1500]"};
+  const auto check_added = [&](const ExperimentOutcome& outcome) {
+    check_same(outcome_of(outcome.folder / added.name), expected);
+    const ResultsFile results(outcome.results);
+    CHECK(results.run(added.name).status == RunStatus::done);
+    CHECK_FALSE(results.reader().attribute("runs/" + added.name + "/provenance", "trunk").has_value());
+  };
+  RunOptions options = options_in(two);
+  options.jobs = 1;
+  SECTION("the trunk is done") {
+    options.resume = run_experiment(two.experiment, options).folder;
+    // It is stopped at its second step and gone on with.
+    int asked = 0;
+    options.stop_requested = [&] { return ++asked > 3; };
+    CHECK(run_experiment(load_execution(options.resume, three), options).interrupted);
+    REQUIRE(fs::exists(options.resume / added.name / "checkpoints" / "step_2.h5"));
+    options.stop_requested = [] { return false; };
+    const ExperimentOutcome outcome = run_experiment(load_execution(options.resume, {}), options);
+    REQUIRE(outcome.failed.empty());
+    check_added(outcome);
+  }
+  SECTION("the trunk was stopped beyond it, and fails") {
+    int asked = 0;
+    // Asked once a run and after each step: the trunk stops at its ninth.
+    options.stop_requested = [&] { return ++asked > 9; };
+    options.resume = run_experiment(two.experiment, options).folder;
+    options.stop_requested = [] { return false; };
+    REQUIRE(fs::exists(options.resume / "base-s5-t1.5k" / "checkpoints" / "step_9.h5"));
+    fs::create_directories(options.resume / "base-s5-t1.5k" / "run.h5.tmp" / "in the way");
+    const ExperimentOutcome outcome = run_experiment(load_execution(options.resume, three), options);
+    REQUIRE(outcome.failed.size() == 1);
+    CHECK(outcome.failed[0].name == "base-s5-t1.5k");
+    check_added(outcome);
+  }
 }
 
 TEST_CASE("Branches that cannot be are refused", "[branch]") {

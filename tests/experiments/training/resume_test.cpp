@@ -287,3 +287,44 @@ TEST_CASE("steps that were skipped count on after a resume", "[resume]") {
   REQUIRE(run_one(fixture.run("dense"), first).status == RunStatus::interrupted);
   CHECK(run_one(fixture.run("dense"), setup_in(fixture, "stopped", true)).reason == whole.reason);
 }
+
+TEST_CASE("a run that fails says how many steps it took and what they cost", "[resume]") {
+  const SmallExperiment fixture(kCheckpoints);
+  RunSetup stopped = setup_in(fixture, "stopped");
+  int asked = 0;
+  stopped.hooks.stop_requested = [&] { return ++asked == 5; };
+  REQUIRE(run_one(fixture.run("moe"), stopped).status == RunStatus::interrupted);
+  RunSetup failed = setup_in(fixture, "failed");
+  failed.hooks.report = [](const TrainerStatus& status, bool) {
+    if (status.step == 5) throw Error("the disk is full");
+  };
+  REQUIRE(run_one(fixture.run("moe"), failed).status == RunStatus::failed);
+  CHECK_THAT(read_file(failed.folder / "log.txt"), Contains("moe-s5 failed at step 5: the disk is full"));
+  CHECK(recover_run(failed.folder).resources.train_flops ==
+        recover_run(stopped.folder).resources.train_flops);
+  // Gone on with from a checkpoint, and before any step.
+  RunSetup again = setup_in(fixture, "stopped", true);
+  again.hooks.report = [](const TrainerStatus&, bool) { throw Error("the disk is full"); };
+  REQUIRE(run_one(fixture.run("moe"), again).status == RunStatus::failed);
+  CHECK_THAT(read_file(again.folder / "log.txt"), Contains("moe-s5 failed at step 6: the disk is full"));
+}
+
+TEST_CASE("a run that goes on lets go of its checkpoint, whose space is free once it is pruned", "[resume]") {
+  const SmallExperiment fixture(kCheckpoints);
+  int asked = 0;
+  RunSetup first = setup_in(fixture, "run");
+  first.hooks.stop_requested = [&] { return ++asked == 5; };
+  REQUIRE(run_one(fixture.run("moe"), first).status == RunStatus::interrupted);
+  RunSetup second = setup_in(fixture, "run", true);
+  int looked = 0;
+  second.hooks.stop_requested = [&] {
+    for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+      std::error_code gone;  // the descriptor of the listing itself
+      CHECK(fs::read_symlink(entry.path(), gone).string().find("checkpoints/step_") == std::string::npos);
+    }
+    ++looked;
+    return false;
+  };
+  REQUIRE(run_one(fixture.run("moe"), second).status == RunStatus::done);
+  CHECK(looked > 0);
+}

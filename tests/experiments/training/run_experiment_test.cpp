@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "core/parallel.hpp"
+#include "experiments/config/select_runs.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/results/run_store.hpp"
 #include "experiments/training/load_execution.hpp"
@@ -209,6 +210,55 @@ TEST_CASE("runs on data blocks of their own are gone on with when one of the tex
   const RunSelection moe{.variants = {"moe"}, .seeds = {}, .points = {}};
   CHECK(go_on(fixture, folder, loaded(folder, {}, moe)).failed.empty());
   CHECK_THROWS_AS(go_on(fixture, folder, loaded(folder, {})), ConfigError);
+}
+
+TEST_CASE("a text that has changed is found where runs cut it in different ways", "[run_experiment]") {
+  const SmallExperiment fixture({"seeds=[1]", "variants.moe.data.seq_len=8"});
+  const fs::path folder = run_first_only(fixture).folder;
+  const fs::path text = fixture.folder.path() / "domain1.txt";
+  const std::string before = read_file(text);
+  replace_file(text, before.substr(0, before.size() - 1) + "?");
+  const RunSelection moe{.variants = {"moe"}, .seeds = {}, .points = {}};
+  CHECK_THROWS_AS(go_on(fixture, folder, loaded(folder, {}, moe)), ConfigError);
+  CHECK_THROWS_WITH(go_on(fixture, folder, loaded(folder, {}, moe)),
+                    Contains("the data have changed since dense-s1 was begun"));
+  CHECK(RunStore::open(folder).runs() == std::vector<std::string>{"dense-s1"});
+  replace_file(text, before);
+  CHECK(go_on(fixture, folder, loaded(folder, {}, moe)).failed.empty());
+}
+
+TEST_CASE("a results file that cannot be written is no fault of the runs", "[run_experiment]") {
+  SmallExperiment fixture(
+      {"variants.wild={train.optimizer.lr: 1e30, train.grad_clip: null}", "seeds=[1, 2]"});
+  select_runs(fixture.experiment, {.variants = {"wild"}, .seeds = {}, .points = {}});
+  RunOptions options = options_in(fixture, 1);
+  const auto begin = [&] {
+    options.resume.clear();
+    options.stop_requested = [] { return true; };
+    options.resume = run_experiment(fixture.experiment, options).folder;
+    fs::create_directories(options.resume / "results.h5.tmp" / "in the way");
+  };
+  const auto status_of = [&](const std::string& run) {
+    const fs::path snapshot = options.resume / run / "run.h5";
+    return fs::exists(snapshot) ? ResultsFile(snapshot).run(run).status : RunStatus::running;
+  };
+  begin();
+  options.stop_requested = [] { return false; };
+  CHECK_THROWS_WITH(run_experiment(fixture.experiment, options), Contains("results.h5"));
+  for (const char* run : {"wild-s1", "wild-s2"}) CHECK(status_of(run) == RunStatus::diverged);
+
+  // It can be written again before the second run: what is told are the runs.
+  begin();
+  options.stop_requested = [&] {
+    if (status_of("wild-s1") == RunStatus::diverged) fs::remove_all(options.resume / "results.h5.tmp");
+    return false;
+  };
+  const ExperimentOutcome outcome = run_experiment(fixture.experiment, options);
+  REQUIRE(outcome.failed.size() == 2);
+  CHECK(outcome.failed[0].name == "wild-s1");
+  CHECK_THAT(outcome.failed[0].reason, Contains("not finite"));
+  CHECK(outcome.failed[1].name == "wild-s2");
+  CHECK(runs_in(outcome.results) == std::vector<std::string>{"wild-s1", "wild-s2"});
 }
 
 TEST_CASE("a damaged resolved.yaml of a run is named", "[run_experiment]") {

@@ -1,6 +1,7 @@
 // From a trained dense run to a mixture, by the experiment file alone.
 #include "core/error.hpp"
 #include "experiments/results/results_file.hpp"
+#include "experiments/results/run_store.hpp"
 #include "experiments/training/checkpoint_folder.hpp"
 #include "experiments/training/load_execution.hpp"
 #include "experiments/training/run_experiment.hpp"
@@ -134,6 +135,43 @@ TEST_CASE("an upcycled execution is gone on with from the checkpoint that it beg
   CHECK(finished.failed[0].name == "moe-s1");
   CHECK_THAT(finished.failed[0].reason, Contains("step_4.h5"));
   CHECK(ResultsFile(finished.results).run("dense-s2").status == RunStatus::done);
+}
+
+TEST_CASE("runs of an execution do not start from a checkpoint that has become another", "[upcycle]") {
+  const SmallExperiment dense({"train.max_steps=4", "train.checkpoint={every_tokens: 256, keep: 2}"});
+  const fs::path checkpoints = run(dense).folder / "dense-s5" / "checkpoints";
+  const fs::path base = dense.folder.path() / "base.h5";
+  const auto put = [&](const char* name) {
+    fs::copy_file(checkpoints / name, base, fs::copy_options::overwrite_existing);
+  };
+  put("step_4.h5");
+  const SmallExperiment mixture({"model.init={upcycle: '" + base.string() + "'}", "train.max_steps=3",
+                                 "seeds=[1, 2]", "train.checkpoint={every_tokens: 128}"});
+  RunOptions options;
+  options.output_root = mixture.folder.path() / "runs";
+  options.quiet = true;
+  options.jobs = 1;
+  int asked = 0;
+  options.stop_requested = [&] { return ++asked > 3; };  // the first run is done, no other is begun
+  options.resume = run_experiment(mixture.experiment, options).folder;
+  options.stop_requested = [] { return false; };
+  REQUIRE(RunStore::open(options.resume).runs() == std::vector<std::string>{"dense-s1"});
+
+  put("step_2.h5");
+  CHECK_THROWS_AS(load_execution(options.resume, {}), ConfigError);
+  CHECK_THROWS_WITH(load_execution(options.resume, {}),
+                    Contains("model.init: " + base.string()) && Contains("not the file any more"));
+  std::ofstream(base) << "no checkpoint";
+  CHECK_THROWS_WITH(load_execution(options.resume, {}), Contains("is damaged"));
+  // After the experiment was loaded, too.
+  put("step_4.h5");
+  const Experiment loaded = load_execution(options.resume, {});
+  put("step_2.h5");
+  const ExperimentOutcome refused = run_experiment(loaded, options);
+  REQUIRE(refused.failed.size() == 3);
+  for (const FailedRun& failed : refused.failed) CHECK_THAT(failed.reason, Contains("not the file any more"));
+  put("step_4.h5");
+  CHECK(run_experiment(load_execution(options.resume, {}), options).failed.empty());
 }
 
 TEST_CASE("a start with another vocabulary or other sequences is told before anything is trained",
