@@ -18,6 +18,7 @@ namespace {
 constexpr const char* kExperiment = "experiment.yaml";
 constexpr const char* kSourceFolder = "source_folder.txt";
 constexpr const char* kRecord = "execution.json";
+constexpr std::int64_t kRecordVersion = 2;  // of it, and of the files of its runs that are gone on with
 constexpr const char* kLatest = "latest";
 
 void make_folder(const std::filesystem::path& path) {
@@ -109,13 +110,17 @@ ExecutionRecord RunStore::record() const {
           folder_.string(), kRecord);
   try {
     const nlohmann::json json = nlohmann::json::parse(read_file(path));
+    require(json.value("version", std::int64_t{1}) == kRecordVersion,
+            "[run_store] {} was begun by another version of this program, which is to finish it: {} has "
+            "version {}, "
+            "not {}",
+            folder_.string(), kRecord, json.value("version", std::int64_t{1}), kRecordVersion);
     ExecutionRecord record;
     json.at("overrides").get_to(record.overrides);
     json.at("runs").get_to(record.runs);
     json.at("other_runs").get_to(record.other_runs);
     json.at("initial_weights").get_to(record.initial_weights);
-    record.initial_checksums =
-        json.value("initial_checksums", record.initial_checksums);  // not in early ones
+    json.at("initial_checksums").get_to(record.initial_checksums);
     return record;
   } catch (const nlohmann::json::exception& error) {
     fail("[run_store] {} is damaged: {}", path.string(), error.what());
@@ -123,7 +128,8 @@ ExecutionRecord RunStore::record() const {
 }
 
 void RunStore::set_record(const ExecutionRecord& record) const {
-  const nlohmann::ordered_json json = {{"overrides", record.overrides},
+  const nlohmann::ordered_json json = {{"version", kRecordVersion},
+                                       {"overrides", record.overrides},
                                        {"runs", record.runs},
                                        {"other_runs", record.other_runs},
                                        {"initial_weights", record.initial_weights},

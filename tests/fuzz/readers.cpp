@@ -73,7 +73,9 @@ void read_overrides(std::string_view bytes) {
 void write_execution(const TemporaryFolder& folder) {
   folder.write("experiment.yaml", kBase);
   folder.write("source_folder.txt", folder.path().string());
-  folder.write("execution.json", R"({"overrides": [], "runs": [], "other_runs": [], "initial_weights": {}})");
+  folder.write("execution.json",
+               R"({"version": 2, "overrides": [], "runs": [], "other_runs": [], "initial_weights": {},
+                                      "initial_checksums": {}})");
 }
 
 // What --resume makes of it.

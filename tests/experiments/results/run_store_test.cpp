@@ -66,8 +66,13 @@ TEST_CASE("run store has one process that works in an execution", "[run_store]")
 TEST_CASE("run store tells of a record that is missing or damaged", "[run_store]") {
   const TemporaryFolder folder;
   const RunStore store = RunStore::create(folder.path(), "x", "", "/where", {});
-  std::ofstream(store.folder() / "execution.json") << "{\"overrides\": [1]}";
+  std::ofstream(store.folder() / "execution.json") << R"({"version": 2, "overrides": [1]})";
   REQUIRE_THROWS_WITH(store.record(), Contains("execution.json is damaged"));
+  // The first files had no version, and their journals no sums.
+  for (const char* other : {R"({"overrides": []})", R"({"version": 3, "overrides": []})"}) {
+    std::ofstream(store.folder() / "execution.json") << other;
+    REQUIRE_THROWS_WITH(store.record(), Contains("begun by another version") && Contains("not 2"));
+  }
   fs::remove(store.folder() / "execution.json");
   REQUIRE_THROWS_WITH(store.record(), Contains("earlier version"));
 }
