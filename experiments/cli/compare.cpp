@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "experiments/cli/command.hpp"
+#include "experiments/cli/terminal.hpp"
 #include "experiments/compare/compare_files.hpp"
 #include "experiments/compare/condition.hpp"
 #include "experiments/compare/render.hpp"
@@ -46,7 +47,7 @@ void compare(const Options& options, Context& context) {
     }
   }
   const Comparison comparison = compare_files(files, how);
-  fmt::print("{}", render(comparison, format));
+  print(render(comparison, format));
   // Other formats have this as a note.
   const std::vector<std::string> alone = without_baseline(comparison);
   if (!alone.empty() && (format == TableFormat::csv || format == TableFormat::json))

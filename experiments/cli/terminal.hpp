@@ -1,4 +1,5 @@
-// Text for people: colours where they can be seen, sizes and times.
+// Text for people: colours where they can be seen, sizes and times. Names of others that are in it never act
+// on the terminal (core/visible.hpp).
 #pragma once
 
 #include <cstdio>
@@ -11,6 +12,9 @@ bool has_colour(std::FILE* stream);
 
 // Rendered diagnostics with the words `error`, `warning` and `help` coloured, if `colour`.
 std::string paint_diagnostics(const std::string& text, bool colour);
+
+// What a command was asked for, on standard output.
+void print(const std::string& text);
 
 // Bytes as 1.20GB.
 std::string short_bytes(double bytes);
