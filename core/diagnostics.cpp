@@ -1,6 +1,7 @@
 #include "core/diagnostics.hpp"
 
 #include "core/error.hpp"
+#include "core/visible.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -9,13 +10,13 @@ namespace moelab {
 
 namespace {
 
-// A caret under the column and tildes under the rest of the word. Tabs before it stay tabs, so that it lines
-// up.
+// A caret under the column and tildes under the rest of the word, where the line is shown as visible_text().
+// Tabs before it stay tabs, so that it lines up.
 std::string marker(std::string_view line, int column) {
   const std::size_t start = byte_of_column(line, column);
   std::string out;
-  for (std::size_t i = 0; i < start; ++i) {
-    if (!continues_character(line[i])) out += line[i] == '\t' ? '\t' : ' ';
+  for (const char c : visible_text(line.substr(0, start))) {
+    if (!continues_character(c)) out += c == '\t' ? '\t' : ' ';
   }
   out += '^';
   const std::string_view word = line.substr(std::min(start, line.size()));
@@ -86,18 +87,21 @@ void Diagnostics::merge(const Diagnostics& other, const Diagnostics& base, const
 std::string Diagnostics::render(const Entry& entry) {
   const Mark& where = entry.where;
   const char* severity = entry.is_error ? "error" : "warning";
-  const std::string message = entry.message + (entry.note.empty() ? "" : " (" + entry.note + ")");
+  const std::string message =
+      visible_line(entry.message + (entry.note.empty() ? "" : " (" + entry.note + ")"));
   std::string out;
   if (where.source == nullptr) {
     out = fmt::format("{}: {}\n", severity, message);
   } else {
-    out = fmt::format("{}:{}:{}: {}: {}\n", where.source->name, where.line, where.column, severity, message);
+    out = fmt::format("{}:{}:{}: {}: {}\n", visible_line(where.source->name), where.line, where.column,
+                      severity, message);
     const std::string_view line = where.source->line(where.line);
     if (!line.empty()) {
-      out += fmt::format("{:>5} | {}\n      | {}\n", where.line, line, marker(line, where.column));
+      out +=
+          fmt::format("{:>5} | {}\n      | {}\n", where.line, visible_text(line), marker(line, where.column));
     }
   }
-  if (!entry.help.empty()) out += fmt::format("      help: {}\n", entry.help);
+  if (!entry.help.empty()) out += fmt::format("      help: {}\n", visible_line(entry.help));
   return out;
 }
 

@@ -46,6 +46,8 @@ struct FieldInfo {
   bool max_exclusive = false;
   // Of a string: the values allowed. Of a mapping from names: the names allowed. Empty: any.
   std::vector<std::string> choices = {};
+  // Of a string: it may hold ends of lines and tabs. No string may hold other control characters.
+  bool has_lines = false;
   bool required = false;
   // Of a list: a single element may stand without brackets.
   bool one_or_list = false;

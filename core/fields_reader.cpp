@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/suggest.hpp"
+#include "core/visible.hpp"
 #include "core/yaml_scalar.hpp"
 
 #include <algorithm>
@@ -68,6 +69,11 @@ class ValueReader final : public ValueVisitor {
     if (!choices.empty() && std::find(choices.begin(), choices.end(), node_.text) == choices.end()) {
       return error(fmt::format("{}: {} is not one of {}", path_, yaml::describe(node_), list_of(choices)),
                    did_you_mean(nearest(node_.text, choices)));
+    }
+    if (has_control_character(node_.text, info.has_lines ? "\n\t" : "")) {
+      return error(fmt::format("{}: {} holds a control character or a byte that is not UTF-8", path_,
+                               yaml::describe(node_)),
+                   info.has_lines ? "ends of lines and tabs can stand here, others cannot" : "");
     }
     value = node_.text;
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include <fmt/format.h>
+
 namespace moelab {
 
 namespace {
@@ -35,6 +37,8 @@ std::string nearest(std::string_view name, const std::vector<std::string>& known
   std::size_t best = bound + 1;
   std::string out;
   for (const std::string& candidate : known) {
+    const std::size_t longer = std::max(name.size(), candidate.size());
+    if (longer - std::min(name.size(), candidate.size()) >= best) continue;  // no distance is less than that
     const std::size_t distance = edit_distance(name, candidate);
     // A distance as long as the candidate shares no letter with it.
     if (distance < best && distance < candidate.size()) {
@@ -46,11 +50,13 @@ std::string nearest(std::string_view name, const std::vector<std::string>& known
 }
 
 std::string list_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 50;
   std::string out;
-  for (std::size_t i = 0; i < names.size(); ++i) {
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
     if (i > 0) out += i + 1 == names.size() ? " or " : ", ";
     out += names[i];
   }
+  if (names.size() > kShown) out += fmt::format(" or one of {} more", names.size() - kShown);
   return out;
 }
 

@@ -14,7 +14,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 // The known name that `name` most likely means, at most a third of its letters away. Empty if none is near.
 std::string nearest(std::string_view name, const std::vector<std::string>& known);
 
-// "a, b or c", for messages that list what is allowed.
+// "a, b or c", for messages that list what is allowed. Of more than 50, the first 50.
 std::string list_of(const std::vector<std::string>& names);
 
 }  // namespace moelab

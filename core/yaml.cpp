@@ -52,6 +52,12 @@ bool Node::operator==(const Node& other) const {
          std::equal(entries.begin(), entries.end(), other.entries.begin(), other.entries.end(), same_entry);
 }
 
+void set_final(Node& node) {
+  node.is_final = node.is_scalar();
+  for (Node& item : node.items) set_final(item);
+  for (Node::Entry& entry : node.entries) set_final(entry.value);
+}
+
 void set_marks(Node& node, const Mark& mark) {
   node.mark = mark;
   for (Node& item : node.items) set_marks(item, mark);

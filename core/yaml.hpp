@@ -20,6 +20,7 @@ struct Node {
   Mark mark;                   // where it starts; of an absent value, the key
   std::string text;            // scalar: as written, without quotes
   bool quoted = false;         // scalar: in quotes or a block, so never a number
+  bool is_final = false;       // scalar: references in it are looked up already, `${` means itself
   std::vector<Node> items;     // list
   std::vector<Entry> entries;  // mapping
 
@@ -58,6 +59,9 @@ inline Node Node::mapping() { return of(Kind::mapping); }
 
 // Places the whole value, keys included, at one mark.
 void set_marks(Node& node, const Mark& mark);
+
+// Marks every scalar of the value as final.
+void set_final(Node& node);
 
 // What a scalar of this text is called in messages: "`fast`", "a list", ...
 std::string describe(const Node& node);

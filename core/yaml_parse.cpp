@@ -1,5 +1,7 @@
 // The one place that sees yaml-cpp: its events become nodes at once.
 #include "core/error.hpp"
+#include "core/utf8.hpp"
+#include "core/visible.hpp"
 #include "core/yaml.hpp"
 
 #include <map>
@@ -182,6 +184,8 @@ class Builder final : public YAML::EventHandler {
     parent.key_mark = key.mark;
     if (!key.is_scalar()) {
       diagnostics_.error(key.mark, fmt::format("a key must be a name, not {}", describe(key)));
+    } else if (has_control_character(key.text)) {
+      diagnostics_.error(key.mark, fmt::format("the key `{}` holds a control character", key.text));
     } else if (key.text == "<<") {
       diagnostics_.error(key.mark, "merge keys (`<<`) are not read",
                          "write the keys out, or let a variant use `extends`");
@@ -206,17 +210,9 @@ class Builder final : public YAML::EventHandler {
 
 // Length of the valid UTF-8 character at the start of `text`, or 0. Control characters count as invalid.
 std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return lead >= 0x20 || lead == '\n' || lead == '\t' || lead == '\r' ? 1 : 0;
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
-  const bool beyond = (lead == 0xED && byte(1) > 0x9F) || (lead == 0xF4 && byte(1) > 0x8F);
-  return overlong || beyond ? 0 : length;
+  const utf8::Character c = utf8::first_character(text);
+  const bool is_allowed = c.number >= 0x20 || c.number == '\n' || c.number == '\t' || c.number == '\r';
+  return is_allowed ? c.length : 0;
 }
 
 bool check_characters(std::string_view text, const std::shared_ptr<const Source>& source,

@@ -19,22 +19,24 @@ double ratio(double numerator, double denominator) {
 
 double plogp(double p) { return p > 0 ? p * std::log(p) : 0; }
 
-// Sum over the rows of `joint` (rows, cols) of p(r, c) log(p(r, c) / (p(r) p(c))).
-double mutual_information(const std::vector<const std::vector<std::int64_t>*>& joint) {
-  if (joint.empty()) return kUnknown;
-  std::vector<double> column(joint.front()->size(), 0.0);
-  double total = 0;
-  for (const auto* row : joint) {
-    for (std::size_t c = 0; c < row->size(); ++c) column[c] += static_cast<double>((*row)[c]);
+using Row = std::map<std::int32_t, std::int64_t>;  // column to count, where there is one
+
+// Sum over r and c of p(r, c) log(p(r, c) / (p(r) p(c))).
+double mutual_information(const std::vector<const Row*>& joint) {
+  std::map<std::int32_t, double> column;
+  for (const Row* row : joint) {
+    for (const auto& [c, n] : *row) column[c] += static_cast<double>(n);
   }
-  total = std::accumulate(column.begin(), column.end(), 0.0);
+  double total = 0;
+  for (const auto& [c, n] : column) total += n;
   if (total == 0) return kUnknown;
   double information = 0;
-  for (const auto* row : joint) {
-    const auto row_total = static_cast<double>(std::accumulate(row->begin(), row->end(), std::int64_t{0}));
-    for (std::size_t c = 0; c < row->size(); ++c) {
-      const auto n = static_cast<double>((*row)[c]);
-      if (n > 0) information += n / total * std::log(n * total / (row_total * column[c]));
+  for (const Row* row : joint) {
+    double row_total = 0;
+    for (const auto& [c, n] : *row) row_total += static_cast<double>(n);
+    for (const auto& [c, count] : *row) {
+      const auto n = static_cast<double>(count);
+      information += n / total * std::log(n * total / (row_total * column[c]));
     }
   }
   return std::max(0.0, information);
@@ -145,11 +147,15 @@ LayerStatistics layer_statistics(std::span<const RoutingRecord> records) {
   return s;
 }
 
-RoutingCounts::RoutingCounts(Index num_experts, Index num_domains, Index vocab_size)
+bool counts_pairs(Index num_mixtures, Index num_experts) {
+  return num_mixtures * num_experts * num_experts <= kMaxPairs;
+}
+
+RoutingCounts::RoutingCounts(Index num_experts, Index num_domains, Index vocab_size, bool with_pairs)
     : num_experts_(num_experts),
       num_domains_(num_domains),
       vocab_size_(vocab_size),
-      coactivation_(static_cast<std::size_t>(num_experts * num_experts)),
+      coactivation_(with_pairs ? static_cast<std::size_t>(num_experts * num_experts) : 0),
       by_domain_(static_cast<std::size_t>(num_experts * num_domains)) {}
 
 void RoutingCounts::add(const RoutingRecord& record, std::span<const std::int32_t> ids,
@@ -162,18 +168,18 @@ void RoutingCounts::add(const RoutingRecord& record, std::span<const std::int32_
     const auto begin = static_cast<std::size_t>(record.choice_offsets[t]);
     const auto end = static_cast<std::size_t>(record.choice_offsets[t + 1]);
     if (begin == end) continue;
-    std::vector<std::int64_t>* of_id = nullptr;
+    std::map<std::int32_t, std::int64_t>* of_id = nullptr;
     if (!ids.empty()) {
       require(ids[t] >= 0 && ids[t] < vocab_size_, "[statistics] token id {} of a vocabulary of {}", ids[t],
               vocab_size_);
       of_id = &by_id_[ids[t]];
-      of_id->resize(static_cast<std::size_t>(num_experts_));
       ++tokens_of_id_[ids[t]];
     }
     for (std::size_t a = begin; a < end; ++a) {
-      const Index e = record.expert_of[a];
+      const std::int32_t e = record.expert_of[a];
       ++by_domain_[static_cast<std::size_t>(e * num_domains_ + domain_of_token[t])];
-      if (of_id) ++(*of_id)[static_cast<std::size_t>(e)];
+      if (of_id) ++(*of_id)[e];
+      if (coactivation_.empty()) continue;
       for (std::size_t b = begin; b < end; ++b) {
         ++coactivation_[static_cast<std::size_t>(e * num_experts_ + record.expert_of[b])];
       }
@@ -187,26 +193,29 @@ double RoutingCounts::vocabulary_specialisation(std::int64_t least) const {
   for (const auto& [id, counts] : by_id_) {
     const std::int64_t tokens = tokens_of_id_.at(id);
     if (tokens < least) continue;
-    sum += static_cast<double>(*std::max_element(counts.begin(), counts.end())) / static_cast<double>(tokens);
+    const auto largest = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
+    sum += static_cast<double>(largest->second) / static_cast<double>(tokens);
     ++num_ids;
   }
   return ratio(sum, static_cast<double>(num_ids));
 }
 
 double RoutingCounts::information_token() const {
-  std::vector<const std::vector<std::int64_t>*> joint;
+  std::vector<const Row*> joint;
   for (const auto& [id, counts] : by_id_) joint.push_back(&counts);
   return mutual_information(joint);
 }
 
 double RoutingCounts::information_domain() const {
-  std::vector<std::vector<std::int64_t>> rows;
+  std::vector<Row> rows(static_cast<std::size_t>(num_experts_));
   for (Index e = 0; e < num_experts_; ++e) {
-    const auto first = by_domain_.begin() + e * num_domains_;
-    rows.emplace_back(first, first + num_domains_);
+    for (Index m = 0; m < num_domains_; ++m) {
+      const std::int64_t n = by_domain_[static_cast<std::size_t>(e * num_domains_ + m)];
+      if (n > 0) rows[static_cast<std::size_t>(e)][static_cast<std::int32_t>(m)] = n;
+    }
   }
-  std::vector<const std::vector<std::int64_t>*> joint;
-  for (const auto& row : rows) joint.push_back(&row);
+  std::vector<const Row*> joint;
+  for (const Row& row : rows) joint.push_back(&row);
   return mutual_information(joint);
 }
 

@@ -32,18 +32,24 @@ struct LayerStatistics {
 
 LayerStatistics layer_statistics(std::span<const RoutingRecord> records);
 
+// Pairs of experts that are counted, at most: 128 MB of counts, which a run holds several times when it is
+// written.
+inline constexpr Index kMaxPairs = Index{1} << 24;
+// Whether the pairs of so many mixtures with so many experts each, or fewer, are counted.
+bool counts_pairs(Index num_mixtures, Index num_experts);
+
 // Counts over an evaluation set for one layer, batch by batch. Choices before drops.
 class RoutingCounts {
  public:
-  // V = 0 where rows are not tokens.
-  RoutingCounts(Index num_experts, Index num_domains, Index vocab_size);
+  // V = 0 where rows are not tokens. Without pairs no co-activation is counted.
+  RoutingCounts(Index num_experts, Index num_domains, Index vocab_size, bool with_pairs = true);
 
   // ids: (N) or empty; domain_of_token: (N). Padding has no choices and counts nowhere.
   void add(const RoutingRecord& record, std::span<const std::int32_t> ids,
            std::span<const std::int32_t> domain_of_token);
 
   // (E, E) row-major: tokens that chose both; diagonal: tokens that chose the expert. N_ij / N_i is the share
-  // of expert i's tokens that also chose j.
+  // of expert i's tokens that also chose j. Empty where pairs are not counted.
   const std::vector<std::int64_t>& coactivation() const { return coactivation_; }
   // (E, domains) row-major
   const std::vector<std::int64_t>& tokens_by_domain() const { return by_domain_; }
@@ -60,7 +66,7 @@ class RoutingCounts {
   Index num_experts_, num_domains_, vocab_size_;
   std::vector<std::int64_t> coactivation_;
   std::vector<std::int64_t> by_domain_;
-  std::map<std::int32_t, std::vector<std::int64_t>> by_id_;  // (E) choices
+  std::map<std::int32_t, std::map<std::int32_t, std::int64_t>> by_id_;  // choices of each expert that has any
   std::map<std::int32_t, std::int64_t> tokens_of_id_;
 };
 

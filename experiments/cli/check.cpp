@@ -1,11 +1,11 @@
 #include "experiments/cli/command.hpp"
 #include "experiments/cli/experiment_arguments.hpp"
 #include "experiments/cli/plan.hpp"
+#include "experiments/cli/terminal.hpp"
 
 #include <memory>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 namespace moelab::cli {
 
@@ -17,7 +17,7 @@ void add_check(CLI::App& app, Context& context) {
   arguments->add_to(*command);
   command->callback([arguments, &context] {
     const Experiment experiment = arguments->load();
-    if (!context.quiet) fmt::print("{}", plan_of(experiment));
+    if (!context.quiet) print(plan_of(experiment));
   });
 }
 

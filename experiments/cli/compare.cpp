@@ -47,7 +47,7 @@ void compare(const Options& options, Context& context) {
     }
   }
   const Comparison comparison = compare_files(files, how);
-  fmt::print("{}", render(comparison, format));
+  print(render(comparison, format));
   // Other formats have this as a note.
   const std::vector<std::string> alone = without_baseline(comparison);
   if (!alone.empty() && (format == TableFormat::csv || format == TableFormat::json))

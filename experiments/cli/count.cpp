@@ -1,10 +1,10 @@
 #include "experiments/accounting/count_files.hpp"
 #include "experiments/cli/command.hpp"
+#include "experiments/cli/terminal.hpp"
 
 #include <memory>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 namespace moelab::cli {
 
@@ -21,7 +21,7 @@ void add_count(CLI::App& app, Context& /*context*/) {
   command->add_option("--context", options->context, "Positions that attention looks at")
       ->check(CLI::Range(Index{1}, Index{1'000'000'000}));
   command->add_flag("--json", options->json, "Figures as JSON");
-  command->callback([options] { fmt::print("{}", count_files(*options)); });
+  command->callback([options] { print(count_files(*options)); });
 }
 
 }  // namespace moelab::cli

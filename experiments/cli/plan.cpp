@@ -2,9 +2,11 @@
 
 #include "core/gemm.hpp"
 #include "core/parallel.hpp"
+#include "core/visible.hpp"
 #include "experiments/accounting/variants.hpp"
 #include "experiments/cli/terminal.hpp"
 #include "experiments/compare/text_table.hpp"
+#include "experiments/config/recorded_metrics.hpp"
 #include "experiments/training/resources.hpp"
 
 #include <algorithm>
@@ -41,13 +43,14 @@ double product_rate() {
 }
 
 // Weights, gradients and moments, and a rough figure for the activations of one micro-batch: 24 rows of
-// d_model floats for each token and layer, the logits twice.
+// d_model floats for each token and layer, the logits twice. And what is recorded of the routing.
 double memory_of(const RunConfig& config, const Accounting& accounting) {
   const DataShape shape = planned_shape(config.data);
   const auto rows = static_cast<double>(config.train.batch_tokens / config.train.num_micro_batches());
   const auto width = static_cast<double>(24 * config.model.d_model * config.model.num_layers);
   const auto logits = static_cast<double>(2 * std::max(shape.vocab_size, shape.num_targets));
-  return static_cast<double>(accounting.bytes_training_float32()) + 4 * rows * (width + logits);
+  return static_cast<double>(accounting.bytes_training_float32()) + 4 * rows * (width + logits) +
+         routing_record_bytes(config);
 }
 
 std::string points_of(const Experiment& experiment) {
@@ -57,7 +60,8 @@ std::string points_of(const Experiment& experiment) {
                                     [&](const Run& run) { return run.point == static_cast<Index>(i); });
     if (!is_run) continue;
     out += fmt::format("p{}:", i);
-    for (const auto& [key, value] : experiment.points[i].settings) out += fmt::format("  {}={}", key, value);
+    for (const auto& [key, value] : experiment.points[i].settings)
+      out += visible_line(fmt::format("  {}={}", key, value));
     out += '\n';
   }
   return out.empty() ? "" : "\nsweep points\n" + out;
@@ -130,8 +134,8 @@ std::string plan_of(const Experiment& experiment) {
   out += fmt::format(
       "\ntrained: tokens without those of the trunk that a branch leaves\ncompute: forward FLOPs relative to "
       "{}{}; memory: weights, gradients, moments and about what one "
-      "micro-batch "
-      "takes\ntime: about {} in all, one run after another, at {:.0f} GFLOP/s on {} threads (a share of what "
+      "micro-batch and the records of the routing "
+      "take\ntime: about {} in all, one run after another, at {:.0f} GFLOP/s on {} threads (a share of what "
       "one "
       "product just reached)\n",
       baseline, is_swept ? " at the same point" : "", short_time(total_seconds), rate / 1e9,

@@ -46,7 +46,7 @@ void run(const Options& options, Context& context) {
   parallel::set_threads(options.threads);
   const Experiment experiment = options.arguments.load();
   if (options.dry_run) {
-    fmt::print("{}\n{}\n", plan_of(experiment), memory_of_jobs(experiment, jobs_at_a_time(options.jobs)));
+    print(plan_of(experiment) + "\n" + memory_of_jobs(experiment, jobs_at_a_time(options.jobs)) + "\n");
     return;
   }
   for (const std::string& warning : comparability_warnings(experiment))
@@ -74,8 +74,8 @@ void run(const Options& options, Context& context) {
   const ResultsFile results(outcome.results);
   const std::filesystem::path page = outcome.folder / "report.html";
   report::write_report(page, results);
-  if (!results.runs().empty()) fmt::print("{}", render(compare_file(results), TableFormat::table));
-  for (const FailedRun& failed : outcome.failed) fmt::print("\n{}: {}\n", failed.name, failed.reason);
+  if (!results.runs().empty()) print(render(compare_file(results), TableFormat::table));
+  for (const FailedRun& failed : outcome.failed) print(fmt::format("\n{}: {}\n", failed.name, failed.reason));
   fmt::print("\nresults  {}\nreport   {}\nruns     {}\n", outcome.results.string(), page.string(),
              outcome.folder.string());
 }

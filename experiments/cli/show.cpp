@@ -1,11 +1,11 @@
 #include "experiments/cli/command.hpp"
+#include "experiments/cli/terminal.hpp"
 #include "experiments/results/describe.hpp"
 
 #include <memory>
 #include <string>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 namespace moelab::cli {
 
@@ -20,7 +20,7 @@ void add_show(CLI::App& app, Context& /*context*/) {
   command->add_option("--run", options->run, "One run in detail");
   command->callback([options] {
     const ResultsFile file(options->file);
-    fmt::print("{}", options->run.empty() ? describe_file(file) : describe_run(file, options->run));
+    print(options->run.empty() ? describe_file(file) : describe_run(file, options->run));
   });
 }
 

@@ -1,5 +1,6 @@
 #include "experiments/cli/terminal.hpp"
 
+#include "core/visible.hpp"
 #include "experiments/compare/text_table.hpp"
 
 #include <cmath>
@@ -30,8 +31,8 @@ bool has_colour(std::FILE* stream) {
 }
 
 std::string paint_diagnostics(const std::string& text, bool colour) {
-  if (!colour) return text;
-  std::string out = text;
+  std::string out = visible_text(text);
+  if (!colour) return out;
   replace_all(out, ": error: ", ": \033[1;31merror:\033[0m ");
   replace_all(out, ": warning: ", ": \033[1;33mwarning:\033[0m ");
   replace_all(out, "      help: ", "      \033[1;36mhelp:\033[0m ");
@@ -41,6 +42,8 @@ std::string paint_diagnostics(const std::string& text, bool colour) {
 void tell(const std::string& text) {
   std::fputs(paint_diagnostics(text, has_colour(stderr)).c_str(), stderr);
 }
+
+void print(const std::string& text) { fmt::print("{}", visible_text(text)); }
 
 std::string short_bytes(double bytes) { return with_si_prefix(bytes) + "B"; }
 

@@ -1,4 +1,5 @@
-// Text for people: colours where they can be seen, sizes and times.
+// Text for people: colours where they can be seen, sizes and times. Names of others that are in it never act
+// on the terminal (core/visible.hpp).
 #pragma once
 
 #include <cstdio>
@@ -15,6 +16,9 @@ std::string paint_diagnostics(const std::string& text, bool colour);
 // Writes diagnostics or notes to stderr, coloured where that can be seen. Where it cannot be written (a
 // reader that went away, a full disk) nothing can be said; the exit status still tells.
 void tell(const std::string& text);
+
+// What a command was asked for, on standard output.
+void print(const std::string& text);
 
 // Bytes as 1.20GB.
 std::string short_bytes(double bytes);

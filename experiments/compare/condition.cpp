@@ -1,6 +1,7 @@
 #include "experiments/compare/condition.hpp"
 
 #include "core/error.hpp"
+#include "core/visible.hpp"
 #include "experiments/compare/render.hpp"
 
 #include <algorithm>
@@ -75,7 +76,8 @@ std::string holds_for(const Condition& condition, const Comparison& comparison) 
     require(!std::isnan(value), "[compare] {} of {} is not known, so '{} {} {}' cannot be decided",
             condition.figure, v.label, condition.figure, condition.relation, condition.value);
     if (compare_values(value, condition.relation, condition.value))
-      held += fmt::format("{}{}.{} = {}", held.empty() ? "" : ", ", v.label, condition.figure, value);
+      held += fmt::format("{}{}.{} = {}", held.empty() ? "" : ", ", visible_line(v.label), condition.figure,
+                          value);
   }
   require(found || !condition.variant.empty(),
           "[compare] there is nothing but the baseline {}, so '{} {} {}' cannot be decided",

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/json_text.hpp"
+#include "core/visible.hpp"
 #include "experiments/compare/text_table.hpp"
 
 #include <algorithm>
@@ -264,12 +265,21 @@ std::string render(const Comparison& comparison, TableFormat format) {
   if (format == TableFormat::csv) return as_csv(comparison);
   if (format == TableFormat::json) return as_json(comparison);
   const TextTable table = comparison_table(comparison);
-  const char* prefix = format == TableFormat::latex ? "% " : "";
-  const char* suffix = format == TableFormat::markdown ? "  \n" : "\n";
-  std::string text = format == TableFormat::latex      ? to_latex(table)
-                     : format == TableFormat::markdown ? to_markdown(table) + "\n"
-                                                       : to_terminal(table) + "\n";
-  for (const std::string& note : comparison_notes(comparison)) text += prefix + note + suffix;
+  const std::vector<std::string> notes = comparison_notes(comparison);
+  std::string text;
+  switch (format) {
+    case TableFormat::latex:
+      text = to_latex(table);
+      for (const std::string& note : notes) text += "% " + latex_escaped(note) + "\n";
+      break;
+    case TableFormat::markdown:
+      text = to_markdown(table) + "\n";
+      for (const std::string& note : notes) text += markdown_escaped(note) + "  \n";
+      break;
+    default:
+      text = to_terminal(table) + "\n";
+      for (const std::string& note : notes) text += visible_line(note) + "\n";
+  }
   return text;
 }
 

@@ -1,7 +1,10 @@
 #include "experiments/compare/text_table.hpp"
 
+#include "core/visible.hpp"
+
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <string_view>
 
@@ -33,9 +36,37 @@ std::string escaped(const std::string& text, std::string_view characters, std::s
   return result;
 }
 
+bool is_number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// A spreadsheet takes a cell that begins so for a formula and would carry it out.
+bool is_formula(std::string_view cell) {
+  return !cell.empty() && std::string_view("=+-@").find(cell[0]) != std::string_view::npos && cell != "-" &&
+         !is_number(cell);
+}
+
+std::string csv_escaped(const std::string& text) {
+  const std::string cell = (is_formula(text) ? "'" : "") + visible_line(text);
+  return cell.find_first_of(",\"") == std::string::npos ? cell : '"' + escaped(cell, "\"", "\"") + '"';
+}
+
+// The widths of the columns are counted in what is shown.
+TextTable visible(TextTable table) {
+  for (std::string& cell : table.header) cell = visible_line(cell);
+  for (auto& row : table.rows)
+    for (std::string& cell : row) cell = visible_line(cell);
+  return table;
+}
+
+}  // namespace
+
 std::string latex_escaped(const std::string& text) {
   std::string result;
-  for (const char c : text) {
+  for (const char c : visible_line(text)) {
     switch (c) {
       case '\\':
         result += "\\textbackslash{}";
@@ -75,6 +106,12 @@ std::string latex_escaped(const std::string& text) {
   return result;
 }
 
+std::string markdown_escaped(const std::string& text) {
+  return escaped(visible_line(text), "\\`*_<>|[&~$#", "\\");
+}
+
+namespace {
+
 template <class Escape>
 std::string joined(const std::vector<std::string>& cells, std::string_view separator, const Escape& escape) {
   std::string line;
@@ -87,7 +124,8 @@ std::string joined(const std::vector<std::string>& cells, std::string_view separ
 
 }  // namespace
 
-std::string to_terminal(const TextTable& table) {
+std::string to_terminal(const TextTable& cells) {
+  const TextTable table = visible(cells);
   const std::vector<std::size_t> widths = column_widths(table);
   std::string text;
   const auto line = [&](const std::vector<std::string>& cells) {
@@ -105,20 +143,16 @@ std::string to_terminal(const TextTable& table) {
 }
 
 std::string to_markdown(const TextTable& table) {
-  const auto escape = [](const std::string& cell) { return escaped(cell, "|*_<`\\", "\\"); };
-  std::string text = "| " + joined(table.header, " | ", escape) + " |\n|";
+  std::string text = "| " + joined(table.header, " | ", markdown_escaped) + " |\n|";
   for (std::size_t c = 0; c < table.header.size(); ++c) text += c == 0 ? " --- |" : " ---: |";
   text += '\n';
-  for (const auto& row : table.rows) text += "| " + joined(row, " | ", escape) + " |\n";
+  for (const auto& row : table.rows) text += "| " + joined(row, " | ", markdown_escaped) + " |\n";
   return text;
 }
 
 std::string to_csv(const TextTable& table) {
-  const auto escape = [](const std::string& cell) {
-    return cell.find_first_of(",\"\r\n") == std::string::npos ? cell : '"' + escaped(cell, "\"", "\"") + '"';
-  };
-  std::string text = joined(table.header, ",", escape) + "\n";
-  for (const auto& row : table.rows) text += joined(row, ",", escape) + "\n";
+  std::string text = joined(table.header, ",", csv_escaped) + "\n";
+  for (const auto& row : table.rows) text += joined(row, ",", csv_escaped) + "\n";
   return text;
 }
 

@@ -1,4 +1,5 @@
-// A table of cells as text, in the notations in which people want it.
+// A table of cells as text, in the notations in which people want it. Cells may hold names of others: nothing
+// in them acts on a terminal, in a document or in a spreadsheet.
 #pragma once
 
 #include <string>
@@ -12,12 +13,17 @@ struct TextTable {
 };
 
 // Columns of equal width, numbers to the right: for a terminal.
-std::string to_terminal(const TextTable& table);
+std::string to_terminal(const TextTable& cells);
 std::string to_markdown(const TextTable& table);
-// RFC 4180: quoted where needed.
+// RFC 4180: quoted where needed. Text that a spreadsheet would take for a formula (it begins with = + - @ and
+// is no number) gets a ' before it.
 std::string to_csv(const TextTable& table);
 // A tabular environment with booktabs rules.
 std::string to_latex(const TextTable& table);
+
+// One line of text as it stands in these documents, outside of tables too.
+std::string markdown_escaped(const std::string& text);
+std::string latex_escaped(const std::string& text);
 
 // 1234567 as "1.23M"; "-" of NaN.
 std::string with_si_prefix(double value);

@@ -10,7 +10,7 @@ void leading_fields(FieldVisitor& v, ExperimentFile& f) {
   v("version", f.version, {.help = "Version of this format", .min = 1, .max = 1, .required = true});
   v("name", f.name,
     {.help = "Name of the experiment and of its folder of results; the file's name if left out"});
-  v("description", f.description, {.help = "The question that it asks"});
+  v("description", f.description, {.help = "The question that it asks", .has_lines = true});
   v("seeds", f.seeds, {.help = "Every variant is run with each seed", .min = 0});
 }
 

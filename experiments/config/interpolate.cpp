@@ -31,7 +31,7 @@ class Interpolator {
     }
     for (Node& item : node.items) expand(item);
     for (Node::Entry& entry : node.entries) expand(entry.value);
-    if (node.is_scalar() && node.text.find("${") != std::string::npos) expand_scalar(node);
+    if (node.is_scalar() && !node.is_final && node.text.find("${") != std::string::npos) expand_scalar(node);
   }
 
  private:

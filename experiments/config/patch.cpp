@@ -71,6 +71,7 @@ void merge(Node& base, const Node& patch, const Node* resolved) {
     const Mark mark = base.mark;
     base = *resolved;
     yaml::set_marks(base, mark);
+    yaml::set_final(base);  // what came of references, the text of the environment too, is not read again
   }
   const std::string* new_kind = kind_of(&patch);
   const std::string* old_kind = kind_of(&base);

@@ -1,5 +1,9 @@
 #include "experiments/config/recorded_metrics.hpp"
 
+#include "moe/statistics.hpp"
+
+#include <algorithm>
+
 namespace moelab {
 
 std::vector<std::string> recorded_metrics(const RunConfig& config) {
@@ -16,6 +20,29 @@ std::vector<std::string> recorded_metrics(const RunConfig& config) {
     for (const std::string& loss : ffn.moe.loss_names()) names.push_back("train/aux_" + loss);
   }
   return names;
+}
+
+MixtureSizes mixture_sizes(const ModelConfig& model) {
+  MixtureSizes sizes;
+  for (Index layer = 0; layer < model.num_layers; ++layer) {
+    const moe::FfnConfig& ffn = model.ffn_of(layer);
+    if (ffn.kind != "moe") continue;
+    ++sizes.num_layers;
+    sizes.num_experts = std::max(sizes.num_experts, ffn.moe.num_experts());
+  }
+  return sizes;
+}
+
+double routing_record_bytes(const RunConfig& config) {
+  constexpr double kCopies = 4;          // as counted, as recorded, as a dataset, and in the file's image
+  constexpr double kBytesOfExpert = 16;  // tokens, dropped, probability and bias at one record
+  const MixtureSizes sizes = mixture_sizes(config.model);
+  const auto layers = static_cast<double>(sizes.num_layers);
+  const auto experts = static_cast<double>(sizes.num_experts);
+  const auto records = static_cast<double>(config.train.num_steps() / config.log.routing_every_steps);
+  const auto domains = static_cast<double>(config.data.num_domains());
+  const double pairs = moe::counts_pairs(sizes.num_layers, sizes.num_experts) ? experts : 0;
+  return kCopies * layers * experts * (kBytesOfExpert * records + sizeof(std::int64_t) * (pairs + domains));
 }
 
 }  // namespace moelab

@@ -132,6 +132,11 @@ std::vector<std::string> SyntheticDataConfig::domain_names() const {
   return numbered("cluster", num_clusters);
 }
 
+Index DataConfig::num_domains() const {
+  if (kind == "synthetic") return synthetic.num_clusters;
+  return static_cast<Index>(domain_names().size());
+}
+
 std::vector<std::string> DataConfig::domain_names() const {
   if (kind == "images") return images.domain_names();
   return kind == "text" ? names_of(text.domains) : synthetic.domain_names();

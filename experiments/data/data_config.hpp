@@ -76,6 +76,7 @@ struct DataConfig {
   ImageDataConfig images;
   // As results name them. Of text with a corpus file, those of the file once it has been read.
   std::vector<std::string> domain_names() const;
+  Index num_domains() const;
   // Rows of a sequence, whatever the kind.
   Index seq_len() const;
   void fields(FieldVisitor& v);

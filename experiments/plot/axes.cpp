@@ -3,6 +3,7 @@
 #include "experiments/compare/text_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -111,6 +112,27 @@ std::vector<Tick> ticks(const Axis& axis, int wanted) {
                           : linear_ticks(axis.low, axis.high, wanted);
 }
 
+std::vector<Point> thinned(const std::vector<Point>& points) {
+  constexpr std::size_t kFew = 500;
+  if (points.size() <= kFew) return points;
+  std::vector<Point> kept;
+  for (std::size_t begin = 0; begin < points.size();) {
+    const double column = std::floor(points[begin].x);
+    std::size_t end = begin + 1;
+    while (end < points.size() && std::floor(points[end].x) == column) ++end;
+    const auto [low, high] = std::minmax_element(points.begin() + static_cast<std::ptrdiff_t>(begin),
+                                                 points.begin() + static_cast<std::ptrdiff_t>(end),
+                                                 [](const Point& p, const Point& q) { return p.y < q.y; });
+    std::array<std::size_t, 4> shown = {begin, static_cast<std::size_t>(low - points.begin()),
+                                        static_cast<std::size_t>(high - points.begin()), end - 1};
+    std::ranges::sort(shown);
+    const auto past = std::unique(shown.begin(), shown.end());
+    for (auto i = shown.begin(); i != past; ++i) kept.push_back(points[*i]);
+    begin = end;
+  }
+  return kept;
+}
+
 Axes::Axes(Drawing& drawing, Box box, Axis x, Axis y, const std::string& title)
     : drawing_(drawing), box_(box), x_(std::move(x)), y_(std::move(y)) {
   const double bottom = box.y + box.h;
@@ -145,43 +167,46 @@ Point Axes::at(double x, double y) const {
 
 void Axes::curve(const std::vector<double>& x, const std::vector<double>& y, Colour colour, double width,
                  bool dashed) {
-  Line line{{}, colour, width, dashed};
+  std::vector<Point> points, alone;
   const auto finish = [&] {
-    if (line.points.size() == 1) marker(x[0], y[0], colour);
-    if (line.points.size() > 1) drawing_.add(line);
-    line.points.clear();
+    if (points.size() == 1) alone.push_back(points[0]);
+    if (points.size() > 1) drawing_.add(Line{thinned(points), colour, width, dashed});
+    points.clear();
   };
   for (std::size_t i = 0; i < x.size(); ++i) {
     const bool shown =
         std::isfinite(y[i]) && x[i] >= x_.low && x[i] <= x_.high && y[i] >= y_.low && y[i] <= y_.high;
     if (shown) {
-      line.points.push_back(at(x[i], y[i]));
+      points.push_back(at(x[i], y[i]));
     } else {
       finish();
     }
   }
   finish();
+  for (const Point& p : thinned(alone)) disc(p, colour);
 }
 
 void Axes::band(const std::vector<double>& x, const std::vector<double>& low, const std::vector<double>& high,
                 Colour colour) {
-  Area area{{}, {colour.r, colour.g, colour.b, 0.2}};
-  std::vector<Point> back;
+  std::vector<Point> front, back;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (!std::isfinite(low[i]) || !std::isfinite(high[i]) || x[i] < x_.low || x[i] > x_.high) continue;
     if (low[i] < y_.low || high[i] > y_.high) continue;
-    area.points.push_back(at(x[i], high[i]));
+    front.push_back(at(x[i], high[i]));
     back.push_back(at(x[i], low[i]));
   }
   if (back.size() < 2) return;
+  Area area{thinned(front), {colour.r, colour.g, colour.b, 0.2}};
+  back = thinned(back);
   area.points.insert(area.points.end(), back.rbegin(), back.rend());
   drawing_.add(std::move(area));
 }
 
-void Axes::marker(double x, double y, Colour colour) {
+void Axes::marker(double x, double y, Colour colour) { disc(at(x, y), colour); }
+
+void Axes::disc(Point c, Colour colour) {
   constexpr double r = 2.6;
   Area area{{}, colour};
-  const Point c = at(x, y);
   for (int corner = 0; corner < 12; ++corner) {
     const double angle = corner * 0.5235987755982988;
     area.points.push_back({c.x + r * std::cos(angle), c.y + r * std::sin(angle)});
@@ -228,39 +253,6 @@ double legend(Drawing& drawing, double x, double top, double width, const std::v
            drawing.add(Line{{{x + dx, y}, {x + dx + kSwatch, y}}, e.colour, 2, e.dashed});
            drawing.add(Text{{x + dx + kSwatch + 4, y + 0.35 * kFontSize}, e.text, kFontSize});
          });
-}
-
-void heatmap(Drawing& drawing, Box box, const std::vector<std::vector<double>>& rows, double low,
-             double high) {
-  const double h = box.h / static_cast<double>(rows.size());
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    const double w = box.w / static_cast<double>(rows[r].size());
-    for (std::size_t c = 0; c < rows[r].size(); ++c) {
-      if (!std::isfinite(rows[r][c])) continue;
-      // A little overlap, so that no white line shows between the cells.
-      drawing.rectangle(box.x + w * static_cast<double>(c), box.y + h * static_cast<double>(r), w + 0.15,
-                        h + 0.15, sequential((rows[r][c] - low) / (high - low)));
-    }
-  }
-}
-
-void colour_bar(Drawing& drawing, Box box, double low, double high, const std::string& label) {
-  constexpr int kSteps = 64;
-  for (int i = 0; i < kSteps; ++i)
-    drawing.rectangle(box.x, box.y + box.h * (kSteps - 1 - i) / kSteps, box.w, box.h / kSteps + 0.15,
-                      sequential((i + 0.5) / kSteps));
-  double widest = 0;
-  for (const Tick& t : ticks({"", low, high, false}, 4)) {
-    const double y = box.y + box.h * (1 - (t.value - low) / (high - low));
-    drawing.add(Line{{{box.x + box.w, y}, {box.x + box.w + kTickLength, y}}, kInk, 0.8});
-    drawing.add(Text{{box.x + box.w + kTickLength + 2, y + 0.35 * kFontSize}, t.text, kFontSize});
-    widest = std::max(widest, text_width(t.text, kFontSize));
-  }
-  drawing.add(Text{{box.x + box.w + kTickLength + widest + 13, box.y + box.h / 2},
-                   label,
-                   kFontSize,
-                   Anchor::middle,
-                   true});
 }
 
 }  // namespace moelab::plot

@@ -28,12 +28,17 @@ struct Box {
   double x, y, w, h;  // of the frame, without labels
 };
 
+// Of many points on a curve those that are seen: of each point (1/72 inch) of the width the first, the
+// lowest, the highest and the last.
+std::vector<Point> thinned(const std::vector<Point>& points);
+
 class Axes {
  public:
   // Draws grid, ticks and labels.
   Axes(Drawing& drawing, Box box, Axis x, Axis y, const std::string& title = {});
 
-  // Of values outside the axes the curve is cut; NaN interrupt it.
+  // Of values outside the axes the curve is cut; NaN interrupt it. Curves and bands of many points are
+  // thinned.
   void curve(const std::vector<double>& x, const std::vector<double>& y, Colour colour, double width = 1.5,
              bool dashed = false);
   void band(const std::vector<double>& x, const std::vector<double>& low, const std::vector<double>& high,
@@ -45,6 +50,8 @@ class Axes {
   const Box& box() const { return box_; }
 
  private:
+  void disc(Point centre, Colour colour);
+
   Drawing& drawing_;
   Box box_;
   Axis x_, y_;
@@ -58,12 +65,6 @@ struct LegendEntry {
 // In rows from `top` on, between x and x + width. Returns the height that it takes.
 double legend(Drawing& drawing, double x, double top, double width, const std::vector<LegendEntry>& entries);
 double legend_height(double width, const std::vector<LegendEntry>& entries);
-
-// Cells of a matrix, row 0 at the top; NaN stay white. The colour scale goes from `low` to `high`.
-void heatmap(Drawing& drawing, Box box, const std::vector<std::vector<double>>& rows, double low,
-             double high);
-// The scale of a heatmap beside it.
-void colour_bar(Drawing& drawing, Box box, double low, double high, const std::string& label);
 
 inline constexpr double kFontSize = 9;
 

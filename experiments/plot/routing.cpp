@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "experiments/plot/axes.hpp"
 #include "experiments/plot/figures.hpp"
+#include "experiments/plot/heatmap.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -76,20 +77,22 @@ Drawing load_figure(const ResultsFile& file, const FigureOptions& options) {
             "[plot] run {} has a layer of {} experts, {} were counted", run, count, widest);
   }
   // Load relative to a uniform one: 1 is balanced, 0 a dead expert.
-  std::vector<std::vector<std::vector<double>>> load(layers.size());
+  std::vector<Heatmap> load;
   double largest = 2;
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const auto num_experts = static_cast<std::size_t>(experts[l]);
-    load[l].assign(num_experts, std::vector<double>(step.size(), std::nan("")));
+    // The first expert at the bottom.
+    std::vector<std::vector<double>> rows(num_experts, std::vector<double>(step.size(), std::nan("")));
     for (std::size_t s = 0; s < step.size(); ++s) {
       const double* counts = &tokens.values[(s * layers.size() + l) * widest];
       double sum = 0;
       for (std::size_t e = 0; e < num_experts; ++e) sum += counts[e];
       for (std::size_t e = 0; e < num_experts && sum > 0; ++e) {
-        load[l][e][s] = counts[e] / sum * static_cast<double>(num_experts);
-        largest = std::max(largest, load[l][e][s]);
+        rows[num_experts - 1 - e][s] = counts[e] / sum * static_cast<double>(num_experts);
       }
     }
+    load.emplace_back(rows, layers.size());
+    largest = std::max(largest, load.back().largest());
   }
   constexpr double kPanel = 70, kGap = 24, kTop = 32;
   const double height = kTop + (kPanel + kGap) * static_cast<double>(layers.size()) + 20;
@@ -101,9 +104,12 @@ Drawing load_figure(const ResultsFile& file, const FigureOptions& options) {
     const bool last = l + 1 == layers.size();
     const double high = static_cast<double>(experts[l]);
     Axis x{last ? "optimizer steps" : "", step.front(), std::max(step.back(), step.front() + 1), false};
-    heatmap(d, box, {load[l].rbegin(), load[l].rend()}, 0, largest);
+    load[l].draw(d, box, 0, largest);
     // The axis counts cells; an expert's number stands at its centre.
-    d.add(Text{{box.x + w / 2, box.y - 4}, fmt::format("layer {}", layers[l]), kFontSize, Anchor::middle});
+    d.add(Text{{box.x + w / 2, box.y - 4},
+               fmt::format("layer {}{}", layers[l], load[l].note()),
+               kFontSize,
+               Anchor::middle});
     const auto every = static_cast<std::int64_t>(std::ceil(high / 5));
     for (std::int64_t e = 0; e < experts[l]; e += every) {
       const double y = box.y + box.h * (1 - (static_cast<double>(e) + 0.5) / high);

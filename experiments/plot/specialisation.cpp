@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "experiments/plot/axes.hpp"
 #include "experiments/plot/figures.hpp"
+#include "experiments/plot/heatmap.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,9 @@ namespace moelab::plot {
 namespace {
 
 constexpr double kWidth = 340;
+constexpr std::size_t kMaxDomains = 40;   // more have no room in a legend
+constexpr std::size_t kMaxBars = 20'000;  // of a figure
+constexpr std::size_t kMaxTokens = 500;   // of a sample
 
 void axis_numbers(Drawing& d, const Box& box, std::size_t count, bool horizontal) {
   const std::size_t every = (count + 7) / 8;
@@ -52,25 +56,32 @@ Drawing coactivation_figure(const ResultsFile& file, const FigureOptions& option
   d.add(Text{{kLeft, 13}, run, kFontSize, Anchor::start, false, true});
   d.add(Text{{kLeft, 25}, "P(j also chosen | i chosen), white: never chosen", kFontSize});
   double largest = 1e-9;
-  std::vector<std::vector<std::vector<double>>> share(layers.size());
+  std::vector<Heatmap> share;
+  std::vector<std::size_t> experts;
   for (std::size_t l = 0; l < layers.size(); ++l) {
+    std::vector<std::vector<double>> cells;
     for (std::size_t i = 0; i < shape[1]; ++i) {
       const double* row = &counts[(l * shape[1] + i) * shape[2]];
       if (row[i] < 0) continue;
-      std::vector<double>& to = share[l].emplace_back();
+      std::vector<double>& to = cells.emplace_back();
       for (std::size_t j = 0; j < shape[2] && row[j] >= 0; ++j) {
         to.push_back(i == j || row[i] == 0 ? std::nan("") : row[j] / row[i]);
-        if (std::isfinite(to.back())) largest = std::max(largest, to.back());
       }
     }
+    experts.push_back(cells.size());
+    share.emplace_back(cells, layers.size());
+    largest = std::max(largest, share.back().largest());
   }
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const Box box{kLeft + static_cast<double>(l % columns) * (side + kGap),
                   kTop + static_cast<double>(l / columns) * (side + kGap), side, side};
-    heatmap(d, box, share[l], 0, largest);
-    d.add(Text{{box.x + side / 2, box.y - 5}, fmt::format("layer {}", layers[l]), kFontSize, Anchor::middle});
-    axis_numbers(d, box, share[l].size(), true);
-    axis_numbers(d, box, share[l].size(), false);
+    share[l].draw(d, box, 0, largest);
+    d.add(Text{{box.x + side / 2, box.y - 5},
+               fmt::format("layer {}{}", layers[l], share[l].note()),
+               kFontSize,
+               Anchor::middle});
+    axis_numbers(d, box, experts[l], true);
+    axis_numbers(d, box, experts[l], false);
     d.add(Text{{box.x + side / 2, box.y + side + 24}, "expert j", kFontSize, Anchor::middle});
     d.add(Text{{box.x - 22, box.y + side / 2}, "expert i", kFontSize, Anchor::middle, true});
   }
@@ -83,47 +94,64 @@ Drawing domains_figure(const ResultsFile& file, const FigureOptions& options) {
   const std::string run = run_with(file, options, "routing_eval/expert_tokens_by_domain");
   const std::string path = ResultsFile::group_of(run) + "/routing_eval/";
   const std::vector<std::int64_t> layers = layers_of(file.reader(), path);
-  const auto domains = file.reader().read_array<std::string>(path + "domain", {hdf5::kAnyLength}).values;
+  auto domains = file.reader().read_array<std::string>(path + "domain", {hdf5::kAnyLength}).values;
   const auto [shape, counts] = file.reader().read_array<double>(
       path + "expert_tokens_by_domain", {layers.size(), hdf5::kAnyLength, domains.size()});
+  const std::size_t stride = domains.size();
+  std::string title = run;
+  if (domains.size() > kMaxDomains) {
+    title += fmt::format(", the first {} of {} domains", kMaxDomains, domains.size());
+    domains.resize(kMaxDomains);
+  }
   std::vector<LegendEntry> entries;
   for (const std::string& domain : domains) entries.push_back({domain, palette(entries.size())});
   entries.push_back({"uniform", kInk, true});
   constexpr double kLeft = 50, kPanel = 80, kGap = 36;
   const double w = kWidth - kLeft - 12;
   Drawing d{kWidth, 0, "experts by domain of " + run, {}};
-  d.add(Text{{kLeft, 13}, run, kFontSize, Anchor::start, false, true});
+  d.add(Text{{kLeft, 13}, title, kFontSize, Anchor::start, false, true});
   const double top = 20 + legend(d, kLeft, 18, w, entries) + 14;
   for (std::size_t l = 0; l < layers.size(); ++l) {
     std::size_t experts = 0;
-    while (experts < shape[1] && counts[(l * shape[1] + experts) * shape[2]] >= 0) ++experts;
-    // Of the choices that the tokens of a domain make, the share that goes to each expert.
-    std::vector<double> share(experts * domains.size(), 0);
+    while (experts < shape[1] && counts[(l * shape[1] + experts) * stride] >= 0) ++experts;
+    // Of the choices that the tokens of a domain make, the share that goes to each expert; of many experts,
+    // to each of some neighbours on average.
+    const std::size_t bars_of_expert = layers.size() * std::max<std::size_t>(1, domains.size());
+    const std::size_t most = std::max<std::size_t>(1, kMaxBars / bars_of_expert);
+    const std::size_t block = std::max<std::size_t>(1, (experts + most - 1) / most);
+    const std::size_t num_blocks = (experts + block - 1) / block;
+    std::vector<double> share(num_blocks * domains.size(), 0);
     double largest = 1.0 / static_cast<double>(experts);
     for (std::size_t m = 0; m < domains.size(); ++m) {
       double sum = 0;
-      for (std::size_t e = 0; e < experts; ++e) sum += counts[(l * shape[1] + e) * shape[2] + m];
+      for (std::size_t e = 0; e < experts; ++e) sum += counts[(l * shape[1] + e) * stride + m];
       for (std::size_t e = 0; e < experts && sum > 0; ++e) {
-        share[e * domains.size() + m] = counts[(l * shape[1] + e) * shape[2] + m] / sum;
-        largest = std::max(largest, share[e * domains.size() + m]);
+        const std::size_t in_block = std::min(block, experts - e / block * block);
+        share[e / block * domains.size() + m] +=
+            counts[(l * shape[1] + e) * stride + m] / sum / static_cast<double>(in_block);
       }
+      for (std::size_t b = 0; b < num_blocks; ++b) largest = std::max(largest, share[b * domains.size() + m]);
     }
     const bool last = l + 1 == layers.size();
     const Box box{kLeft, top + static_cast<double>(l) * (kPanel + kGap), w, kPanel};
     const Axis y{"share", 0, 1.08 * largest, false};
-    d.add(Text{{box.x + w / 2, box.y - 5}, fmt::format("layer {}", layers[l]), kFontSize, Anchor::middle});
+    d.add(Text{
+        {box.x + w / 2, box.y - 5},
+        fmt::format("layer {}{}", layers[l], block > 1 ? fmt::format(" (means of {} experts)", block) : ""),
+        kFontSize,
+        Anchor::middle});
     for (const Tick& t : ticks(y, 3)) {
       const double py = box.y + box.h * (1 - t.value / y.high);
       d.add(Line{{{box.x, py}, {box.x + w, py}}, kGrid, 0.6});
       d.add(Text{{box.x - 5, py + 0.35 * kFontSize}, t.text, kFontSize, Anchor::end});
     }
     d.add(Text{{box.x - 34, box.y + box.h / 2}, y.label, kFontSize, Anchor::middle, true});
-    const double cell = w / static_cast<double>(experts);
+    const double cell = w / static_cast<double>(num_blocks);
     const double bar = 0.8 * cell / static_cast<double>(domains.size());
-    for (std::size_t e = 0; e < experts; ++e)
+    for (std::size_t b = 0; b < num_blocks; ++b)
       for (std::size_t m = 0; m < domains.size(); ++m) {
-        const double h = box.h * share[e * domains.size() + m] / y.high;
-        d.rectangle(box.x + cell * (static_cast<double>(e) + 0.1) + bar * static_cast<double>(m),
+        const double h = box.h * share[b * domains.size() + m] / y.high;
+        d.rectangle(box.x + cell * (static_cast<double>(b) + 0.1) + bar * static_cast<double>(m),
                     box.y + box.h - h, bar, h, entries[m].colour);
       }
     const double uniform = box.y + box.h * (1 - 1.0 / static_cast<double>(experts) / y.high);
@@ -165,7 +193,7 @@ Drawing tokens_figure(const ResultsFile& file, const FigureOptions& options) {
   constexpr std::size_t kSamples = 4;  // more would not fit on a page
   for (std::size_t s = 0; s < std::min(shape[0], kSamples); ++s) {
     std::size_t column = 0;
-    for (std::size_t p = 0; p < shape[1]; ++p) {
+    for (std::size_t p = 0; p < std::min(shape[1], kMaxTokens); ++p) {
       const std::size_t token = s * shape[1] + p;
       if (ids[token] < 0) continue;
       std::string text = texts.empty() ? std::to_string(ids[token]) : texts[token];

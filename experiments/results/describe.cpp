@@ -1,6 +1,7 @@
 #include "experiments/results/describe.hpp"
 
 #include "core/error.hpp"
+#include "core/visible.hpp"
 #include "experiments/compare/compare_files.hpp"
 #include "experiments/compare/text_table.hpp"
 
@@ -29,8 +30,8 @@ std::string line_of(const fs::path& path) {
   try {
     const ResultsFile file(path);
     const auto done = std::ranges::count(file.runs(), RunStatus::done, &RunSummary::status);
-    std::string text = fmt::format("{}\n  {}: {} of {} runs done", path.string(), file.experiment().name,
-                                   done, file.runs().size());
+    std::string text = fmt::format("{}\n  {}: {} of {} runs done", path.string(),
+                                   visible_line(file.experiment().name), done, file.runs().size());
     if (file.runs().empty()) return text + "\n";
     CompareOptions options;
     options.metric = "eval/loss";
@@ -41,7 +42,7 @@ std::string line_of(const fs::path& path) {
     if (!any_loss) return text + "\n";
     text += "; eval/loss";
     for (const VariantResult& v : compare_files({&file, 1}, options).variants)
-      text += fmt::format("  {} {}", v.label, with_digits(v.mean, 4));
+      text += fmt::format("  {} {}", visible_line(v.label), with_digits(v.mean, 4));
     return text + "\n";
   } catch (const Error& error) {
     return fmt::format("{}\n  not readable: {}\n", path.string(), error.what());
@@ -153,7 +154,7 @@ std::vector<LayerHealth> routing_health(const ResultsFile& file, const std::stri
 
 std::string describe_file(const ResultsFile& file) {
   const ExperimentInfo& e = file.experiment();
-  std::string text = fmt::format("{}   {}, written {}\n", e.name, file.path().string(),
+  std::string text = fmt::format("{}   {}, written {}\n", visible_line(e.name), file.path().string(),
                                  file.reader().text_attribute("", "created"));
   if (!e.description.empty()) text += indented(e.description);
   text += "\n";
@@ -188,7 +189,7 @@ std::string describe_run(const ResultsFile& file, const std::string& run) {
     text += "\nProvenance\n";
     for (const hdf5::Attribute& a : file.reader().group(group + "/provenance").attributes)
       if (std::holds_alternative<std::string>(a.value))
-        text += fmt::format("  {}: {}\n", a.name, std::get<std::string>(a.value));
+        text += fmt::format("  {}: {}\n", a.name, visible_line(std::get<std::string>(a.value)));
   }
   text += "\nConfiguration\n" + indented(file.reader().text(group + "/config_resolved"));
   return text;

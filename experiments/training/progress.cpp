@@ -1,5 +1,7 @@
 #include "experiments/training/progress.hpp"
 
+#include "core/visible.hpp"
+
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -114,7 +116,7 @@ void Progress::update(const ProgressState& state, bool important) {
 void Progress::note(const std::string& text) {
   if (quiet_) return;
   clear_live_line();
-  tell(text + "\n");
+  tell(visible_text(text) + "\n");
   std::fflush(stderr);
 }
 

@@ -82,6 +82,9 @@ RoutingMonitor::RoutingMonitor(Model& model, const Dataset& data) : data_(data) 
       dense_flops_per_token_ += moe::planned_compute(*blocks[l]).full_flops;
     }
   }
+  Index most_experts = 0;
+  for (const auto& [layer, block] : blocks_) most_experts = std::max(most_experts, block->num_experts());
+  counts_pairs_ = moe::counts_pairs(static_cast<Index>(blocks_.size()), most_experts);
 }
 
 std::vector<LayerRouting> RoutingMonitor::layers(const RoutingRecords& records) const {
@@ -141,7 +144,7 @@ void RoutingMonitor::observe(std::int64_t step, bool is_final, const Batch& batc
   for (const moe::FfnOutput& ffn : output.ffn) {
     if (!ffn.routing) continue;
     if (counts_.size() == layer) {
-      counts_.emplace_back(ffn.routing->num_experts, num_domains, data_.vocab_size());
+      counts_.emplace_back(ffn.routing->num_experts, num_domains, data_.vocab_size(), counts_pairs_);
     }
     moe::RoutingCounts& counts = counts_[layer++];
     if (!ffn.routing->choice_offsets.empty()) counts.add(*ffn.routing, batch.inputs, domain_of_token);
@@ -192,7 +195,7 @@ void RoutingMonitor::restore(const hdf5::Group& group) {
 EvaluationStatistics RoutingMonitor::evaluation_statistics() const {
   EvaluationStatistics statistics;
   for (const moe::RoutingCounts& counts : counts_) {
-    statistics.coactivation.push_back(counts.coactivation());
+    if (counts_pairs_) statistics.coactivation.push_back(counts.coactivation());
     statistics.expert_tokens_by_domain.push_back(counts.tokens_by_domain());
     statistics.vocabulary_specialisation.push_back(counts.vocabulary_specialisation());
     statistics.information_token.push_back(counts.information_token());

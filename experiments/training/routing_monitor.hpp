@@ -50,6 +50,7 @@ class RoutingMonitor {
   double dense_flops_per_token_ = 0;                             // of the layers without a mixture
   std::vector<Probe> probes_;                                    // the last is of the final evaluation
   Batch probe_batch_;                                            // the same batch each time
+  bool counts_pairs_ = true;                                     // of experts
   bool probe_is_due_ = false;               // the next batch is the first of an evaluation
   std::vector<moe::RoutingCounts> counts_;  // of the final evaluation
 };

@@ -111,6 +111,31 @@ TEST_CASE("co-activation counts all pairs of a token's choices", "[statistics]")
   CHECK(std::isnan(counts.vocabulary_specialisation(10)));
 }
 
+TEST_CASE("pairs of very many experts are not counted, the rest is", "[statistics]") {
+  CHECK(counts_pairs(1, 4096));
+  CHECK(counts_pairs(16, 1024));
+  CHECK_FALSE(counts_pairs(1, 4097));
+  CHECK_FALSE(counts_pairs(17, 1024));
+  CHECK_FALSE(counts_pairs(1, 1'000'000));
+  // With a row of a million counts for each pair, or for each token id, this would take 8 TB, or 16 GB.
+  constexpr Index kExperts = 1'000'000;
+  RoutingCounts counts(kExperts, 1, 2000, counts_pairs(1, kExperts));
+  const std::vector<std::int32_t> domains(2000, 0);
+  std::vector<std::int32_t> ids;
+  std::vector<std::vector<std::int32_t>> choices;
+  for (std::int32_t i = 0; i < 2000; ++i) {
+    ids.push_back(i);
+    choices.push_back({2 * i, 2 * i + 1});
+  }
+  counts.add(record_of(kExperts, choices), ids, domains);
+  CHECK(counts.coactivation().empty());
+  CHECK(counts.tokens_by_domain()[3999] == 1);
+  CHECK(near(counts.vocabulary_specialisation(1), 1));
+  // The expert says which of 2,000 ids it is.
+  CHECK(near(counts.information_token(), std::log(2000.0)));
+  CHECK(near(counts.information_domain(), 0));
+}
+
 TEST_CASE("mutual information: log 2 where the domain decides, 0 where it does not", "[statistics]") {
   const std::vector<std::int32_t> ids{0, 1, 0, 1};
   const std::vector<std::int32_t> domains{0, 0, 1, 1};

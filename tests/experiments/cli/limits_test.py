@@ -5,6 +5,7 @@ usage: limits_test.py MOELAB
 """
 import glob
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,16 @@ def moelab(folder, *arguments, code=0):
 def write(folder, name, text):
     with open(os.path.join(folder, name), "w") as file:
         file.write(text)
+
+
+def of_length(folder, length):
+    """An absolute path of so many bytes below the folder."""
+    path = folder
+    while length - len(path) > 202:
+        path = os.path.join(path, "y" * 200)
+    path = os.path.join(path, "y" * (length - len(path) - 1))
+    assert len(path) == length, path
+    return path
 
 
 def main():
@@ -72,6 +83,32 @@ def main():
         moelab(folder, "run", "-q", "name.yaml", "-o", below)
         assert os.path.exists(os.path.join(below, made, "latest", "results.h5"))
         assert "too long" in moelab(folder, "run", "-q", "name.yaml", "-o", os.path.join(folder, *["x" * 200] * 25), code=1)
+
+        # Up to the last byte of PATH_MAX (4,096 with the final zero): either all of the run has room, or the end says what has not.
+        codes = []
+        for length in (3900, 3960, 3985, 4000, 4010, 4020, 4030, 4040, 4050, 4060, 4070, 4080, 4090, 4094, 4095, 4096, 4097):
+            path = of_length(folder, length)
+            done = subprocess.run([MOELAB, "run", "-q", "name.yaml", "-o", path], cwd=folder, capture_output=True, text=True)
+            said = done.stdout + done.stderr
+            codes.append(done.returncode)
+            if done.returncode == 0:
+                assert glob.glob(os.path.join(glob.escape(path), "*/*/report.html")), length
+            else:
+                assert done.returncode in (1, 3) and "too long" in said, (length, done.returncode, said[-1000:])
+            shutil.rmtree(os.path.join(folder, "y" * 200), ignore_errors=True)
+        assert codes[0] == 0 and codes[-1] == 1 and codes == sorted(codes, key=bool), codes
+
+        # Names that would act on a terminal are refused, and shown as what they are.
+        for name, shown in (("a\\e]0;owned\\a", "a\\x1b]0;owned\\x07"), ("a\\nb", "a\\nb"), ("a\\rb", "a\\x0db"),
+                            ("a\\tb", "a\\tb"), ("a\\x7fb", "a\\x7fb"), ("a\\u202Eb", "a\\u202eb")):
+            for key, text in (("name", DECODER.format(name=f'"{name}"', length=64, domain="text")),
+                              ("data.domains[0].name", DECODER.format(name="fine", length=64, domain=name))):
+                write(folder, "out.yaml", text)
+                said = moelab(folder, "run", "out.yaml", code=2)
+                assert f'{key}: the text "{shown}" holds a control character' in said, (name, said)
+                assert "\x1b" not in said and "\a" not in said and "\r" not in said, said
+            write(folder, "out.yaml", DECODER.format(name="fine", length=64, domain="text") + f'variants: {{"{name}": {{}}}}\n')
+            assert f"`{shown}`" in moelab(folder, "run", "out.yaml", code=2), name
 
         # Nothing of a config leads out of the output folder.
         for name in ("../outside", "/tmp/outside", "..", "a/b"):

@@ -1,5 +1,6 @@
 // The commands that read results, as a user calls them.
 #include "core/file.hpp"
+#include "experiments/results/results_file.hpp"
 #include "tests/experiments/results/example_run.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -92,6 +93,50 @@ TEST_CASE("commands that read results") {
   CHECK_THAT(moelab_in(folder, "merge moe-s0.h5 results.h5 -o merged.h5").err,
              Contains("moe-s0") && Contains("twice"));
   CHECK(moelab_in(folder, "recover .").code == 1);
+}
+
+TEST_CASE("names of a results file do nothing on a terminal, in a document or in a spreadsheet") {
+  const TemporaryFolder folder;
+  const std::string title = "\x1b]0;owned\a", script = "<script>alert(1)</script>";
+  std::vector<std::filesystem::path> files;
+  for (const std::string name : {"dense", "moe"}) {
+    RunData data = example_run(name, 0, 3.0);
+    data.info.variant = (name == "dense" ? "=HYPERLINK(1)" : script) + title;
+    data.info.domains = {"prose", "a\n\\immediate\\write18{id}" + title};
+    data.info.dataset = title;
+    data.info.config_resolved = title + "\n";
+    for (AccountingRow& row : data.info.accounting.rows) row.module = row.kind = title;
+    for (auto& [key, value] : data.info.provenance) value = title;
+    data.status_reason = title;
+    if (name == "moe") data.status = RunStatus::failed;
+    files.push_back(folder.path() / (name + ".h5"));
+    write_run_file(files.back(), data);
+  }
+  ExperimentInfo experiment;
+  experiment.name = "x\n" + title;
+  experiment.description = title;
+  experiment.metric = "eval/loss/a\n\\immediate\\write18{id}" + title;
+  write_results_file(folder.path() / "results.h5", experiment, files);
+  for (const char* arguments :
+       {"ls .", "show results.h5", "show results.h5 --run moe-s0", "show results.h5 --run none",
+        "compare results.h5", "compare results.h5 --metric eval/none", "compare results.h5 --baseline none",
+        "compare results.h5 --format csv", "compare results.h5 --format md",
+        "compare results.h5 --format latex", "compare results.h5 --format json",
+        "compare results.h5 --fail-if 'mean > 0'", "compare dense.h5 moe.h5 --metric eval/loss",
+        "plot results.h5 loss --metric none -o x.svg", "recover results.h5", "count results.h5"}) {
+    INFO(arguments);
+    const Answer answer = moelab_in(folder, arguments);
+    INFO(answer.out << answer.err);
+    CHECK((answer.out + answer.err).find_first_of("\x1b\a") == std::string::npos);
+  }
+  const std::string latex = moelab_in(folder, "compare results.h5 --format latex").out;
+  CHECK_THAT(latex,
+             Contains("eval/loss/a\\textbackslash{}n") && !Contains("\\immediate") && !Contains("\\write"));
+  const std::string markdown = moelab_in(folder, "compare results.h5 --format md").out;
+  CHECK_THAT(markdown, Contains("script\\>alert(1)") && Contains("did not end") && !Contains("<script>"));
+  CHECK_THAT(moelab_in(folder, "compare results.h5 --format csv").out, Contains("\n'=HYPERLINK(1)"));
+  CHECK(moelab_in(folder, "export results.h5 -o out").code == 0);
+  CHECK_THAT(read_file(folder.path() / "out" / "summary.csv"), Contains(",'=HYPERLINK(1)"));
 }
 
 TEST_CASE("commands on runs that failed before their first evaluation") {

@@ -27,6 +27,27 @@ TEST_CASE("text table in LaTeX, with characters that its fonts lack", "[text_tab
                                                               Contains("\nx\\textgreater{}1 \\\\"));
 }
 
+TEST_CASE("text table whose cells are names of others", "[text_table]") {
+  const auto cell = [](const std::string& text) { return TextTable{{text}, {{text}}}; };
+  const std::string escape = "a\x1b]0;owned\a", lines = "a\n\\immediate\\write18{id}";
+  CHECK(to_terminal(cell(escape)) == "a\\x1b]0;owned\\x07\na\\x1b]0;owned\\x07\n");
+  CHECK(to_terminal(cell("a\nb")) == "a\\nb\na\\nb\n");
+  // A width is that of what is shown.
+  CHECK(to_terminal({{"x", "y"}, {{"\x1b", "1"}}}) == "x     y\n\\x1b  1\n");
+  CHECK_THAT(
+      to_latex(cell(lines)),
+      Contains("\na\\textbackslash{}n\\textbackslash{}immediate\\textbackslash{}write18\\{id\\} \\\\\n"));
+  CHECK_THAT(to_markdown(cell("<b>&lt;\n![x](http://y) ~~$z$~~ #")),
+             Contains("\n| \\<b\\>\\&lt;\\\\n!\\[x](http://y) \\~\\~\\$z\\$\\~\\~ \\# |\n"));
+  CHECK(to_csv(cell("=HYPERLINK(1)")) == "'=HYPERLINK(1)\n'=HYPERLINK(1)\n");
+  CHECK(to_csv({{"a"}, {{"@SUM(A1,1)"}, {"-2+3"}, {"+1+cmd|' /C calc'!A0"}}}) ==
+        "a\n\"'@SUM(A1,1)\"\n'-2+3\n'+1+cmd|' /C calc'!A0\n");
+  // Numbers are none of that.
+  const std::string numbers = "a\n-0.25\n-1e-05\n+3\n-\n-inf\n";
+  CHECK(to_csv({{"a"}, {{"-0.25"}, {"-1e-05"}, {"+3"}, {"-"}, {"-inf"}}}) == numbers);
+  CHECK(to_csv(cell("a\tb\rc")) == "a\\tb\\x0dc\na\\tb\\x0dc\n");
+}
+
 TEST_CASE("text table numbers", "[text_table]") {
   CHECK(with_si_prefix(0) == "0");
   CHECK(with_si_prefix(999) == "999");

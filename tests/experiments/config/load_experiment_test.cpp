@@ -7,6 +7,7 @@
 #include "tests/support/catch.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -347,4 +348,25 @@ TEST_CASE("Runs are selected by variant, seed and sweep point") {
                     Contains("the experiment has 0, 1"));
   CHECK_THROWS_WITH(selected({.variants = {}, .seeds = {}, .points = {3}}),
                     Contains("there is no sweep point 3"));
+}
+
+TEST_CASE("What the environment holds is never expanded again") {
+  // A patch on a shorthand first writes it out, resolved.
+  const std::string written = "/${env:MOELAB_TEST_SECRET}";
+  setenv("MOELAB_TEST_PATH", "${env:MOELAB_TEST_SECRET}", 1);
+  setenv("MOELAB_TEST_SECRET", "secret", 1);
+  const std::string text = "version: 1\n" + kData + kModel + "  init: \"${env:MOELAB_TEST_PATH}\"\n" + kTrain;
+  LoadOptions options;
+  options.look_for_data = false;
+  for (const char* variants :
+       {"variants: {n: {model.init.noise: 0.1}}\n",
+        "variants: {n: {model.init: {noise: 0.1}}, m: {extends: n, model.d_model: 16}}\n"}) {
+    INFO(variants);
+    const Experiment e = load(text + variants, options);
+    for (const Run& run : e.runs) CHECK(run.config.model.init->upcycle.ends_with(written));
+  }
+  options.overrides = {"model.init.noise=0.1"};
+  CHECK(load(text, options).runs[0].config.model.init->upcycle.ends_with(written));
+  options.overrides = {};
+  CHECK(load(text, options).runs[0].config.model.init->upcycle.ends_with(written));
 }

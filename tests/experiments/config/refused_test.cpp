@@ -1,8 +1,12 @@
 // What an experiment file may say field by field, but not together or not at this size.
+#include "experiments/config/recorded_metrics.hpp"
 #include "tests/experiments/config/experiment_text.hpp"
 #include "tests/support/catch.hpp"
 
+#include <cstdlib>
 #include <string>
+
+#include <fmt/format.h>
 
 using namespace moelab;
 
@@ -94,4 +98,62 @@ TEST_CASE("Keys that mean nothing for images are errors") {
   CHECK(images("") == "");
   CHECK(has(images(", mask_fraction: 0.3"), "error: model.mask_fraction: images are classified"));
   CHECK(has(images(", tie_embeddings: false"), "error: model.tie_embeddings: images are classified"));
+}
+
+TEST_CASE("Control characters are refused where text and names belong, and shown as what they are") {
+  const std::string text = errors(kBase + "name: \"a\\e]0;owned\\a\"\n");
+  CHECK(has(text, "e.yaml:9:7: error: name: the text \"a\\x1b]0;owned\\x07\" holds a control character"));
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(has(errors(kBase + "name: \"a\\nb\"\n"), "name: the text \"a\\nb\" holds a control character"));
+  CHECK(has(errors(kBase + "name: \"a\\u202Eb\"\n"), "holds a control character"));
+  CHECK(has(errors(kBase + "compare: {metric: \"eval/loss\\r\"}\n"),
+            "compare.metric: the text \"eval/loss\\x0d\" holds"));
+  CHECK(has(errors(kBase + "variants: {\"a\\nb\": {}}\n"), "the key `a\\nb` holds a control character"));
+  CHECK(has(errors(kBase + "sweep: {grid: {\"train.\\eseed\": [1]}}\n"), "holds a control character"));
+  const std::string domains =
+      "version: 1\ndata: {kind: text, domains: [{name: \"a\\nb\", path: t.txt}]}\n" + kModel + kTrain;
+  CHECK(has(errors(domains), "data.domains[0].name: the text \"a\\nb\" holds a control character"));
+  setenv("MOELAB_TEST_NAME", "a\x1b[2J", 1);
+  CHECK(has(errors(kBase + "name: ${env:MOELAB_TEST_NAME}\n"), "name: `a\\x1b[2J` holds"));
+  // Questions may have lines.
+  CHECK(load(kBase + "description: |\n  one\n  \ttwo\n").description == "one\n\ttwo\n");
+  CHECK(has(errors(kBase + "description: \"a\\e\"\n"),
+            "description: the text \"a\\x1b\" holds a control character"));
+  // The line of the file is shown too, with the caret where it belongs.
+  const std::string raw = errors(kBase + "na\x1bme: x\n");
+  CHECK(has(raw, "    9 | na\\x1bme: x\n      |   ^"));
+  CHECK(raw.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("Co-activation that will not be recorded is told before the training") {
+  const auto with_experts = [](int count) {
+    std::string text = kBase;
+    const std::string ffn = "ffn: {kind: dense, activation: relu, d_ff: 32}";
+    const std::string experts = fmt::format("experts: {{count: {}, activation: relu, d_ff: 8}}", count);
+    text.replace(text.find(ffn), ffn.size(),
+                 "ffn: {kind: moe, " + experts + ", router: {kind: top_k, top_k: 2}}");
+    return load(text);
+  };
+  const Experiment most = with_experts(4096), more = with_experts(4097);
+  CHECK(most.warnings.empty());
+  REQUIRE(more.warnings.size() == 1);
+  CHECK(
+      has(more.warnings[0],
+          "variant base: the results will have no co-activation of experts: 1 mixtures of 4097 experts have "
+          "16785409 pairs, 16777216 are counted at most"));
+  // Four copies of 4,096 x 4,096 numbers of 8 bytes; without them, of 4,097 a few.
+  const double bytes = routing_record_bytes(most.runs[0].config);
+  CHECK((bytes > 4 * 8 * 4096.0 * 4096 && bytes < 1.1 * 4 * 8 * 4096.0 * 4096));
+  CHECK(routing_record_bytes(more.runs[0].config) < 0.01 * bytes);
+  CHECK(routing_record_bytes(load(kBase).runs[0].config) == 0);
+}
+
+TEST_CASE("A metric is looked for among many in a moment") {
+  // A million clusters are a million metrics; each pair of them compared would take hours.
+  const std::string text = errors(
+      "version: 1\ndata: {kind: synthetic, num_features: 16, num_targets: 16, num_clusters: 300000}\n" +
+      kModel + kTrain +
+      "variants: {a: {}, b: {train.max_steps: 5}}\ncompare: {metric: eval/loss/cluster_x}\n");
+  CHECK(has(text, "compare.metric: `eval/loss/cluster_x` is recorded by no run"));
+  CHECK(text.size() < 4000);
 }

@@ -3,11 +3,13 @@
 #include "experiments/plot/axes.hpp"
 #include "experiments/plot/cairo.hpp"
 #include "experiments/plot/figures.hpp"
+#include "experiments/plot/heatmap.hpp"
 #include "experiments/plot/power_law.hpp"
 #include "tests/experiments/results/example_run.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace moelab;
@@ -19,6 +21,32 @@ std::vector<std::string> texts(const std::vector<Tick>& all) {
   std::vector<std::string> result;
   for (const Tick& t : all) result.push_back(t.text);
   return result;
+}
+
+std::vector<Area> areas_of(const Drawing& d) {
+  std::vector<Area> result;
+  for (const Shape& s : d.shapes)
+    if (const auto* area = std::get_if<Area>(&s)) result.push_back(*area);
+  return result;
+}
+
+// Two layers of so many experts, over so many records.
+RunData run_of_experts(std::size_t experts, std::int64_t records) {
+  RunData data = example_run("moe", 0, 3.0, 2);
+  const auto count = static_cast<std::int64_t>(experts);
+  data.info.moe_layers = {{1, count, 2}, {3, count, 2}};
+  data.routing.clear();
+  for (std::int64_t step = 1; step <= records; ++step) {
+    RoutingRecordRow row = example_routing(step);
+    for (LayerRouting& layer : row.layers) {
+      layer = {};
+      layer.expert_tokens.assign(experts, 3);
+    }
+    data.routing.push_back(std::move(row));
+  }
+  data.statistics.coactivation.assign(2, std::vector<std::int64_t>(experts * experts, 2));
+  data.statistics.expert_tokens_by_domain.assign(2, std::vector<std::int64_t>(experts * 2, 1));
+  return data;
 }
 
 }  // namespace
@@ -171,4 +199,119 @@ TEST_CASE("plot scaling fits a power law a variant", "[plot]") {
   const std::string svg = to_svg(scaling_figure(ResultsFile(folder.path() / "results.h5"), {}));
   CHECK_THAT(svg, Contains("dense: 1 + 100 C^-0.5") && Contains("moe: 1 + 60") && Contains("C^-0.6") &&
                       Contains("small: fewer than four sizes"));
+}
+
+TEST_CASE("plot a heatmap shows each cell, or means of neighbours where there are too many", "[plot]") {
+  const double nan = std::nan("");
+  Drawing few{100, 100, "", {}};
+  const Heatmap small({{0, 1}, {nan, 3}}, 1);
+  CHECK(small.note().empty());
+  CHECK(small.largest() == 3);
+  small.draw(few, {0, 0, 10, 10}, 0, 3);
+  REQUIRE(areas_of(few).size() == 3);
+  CHECK(areas_of(few)[2].points[0].x == 5);
+  CHECK(areas_of(few)[2].points[0].y == 5);
+
+  // The upper half 1, the lower 0, every seventh cell unknown; 1,003 is no multiple of a block.
+  std::vector<std::vector<double>> rows(1002, std::vector<double>(1003, 0));
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    for (std::size_t c = 0; c < rows[r].size(); ++c) rows[r][c] = (r + c) % 7 == 0 ? nan : r < 501 ? 1 : 0;
+  const Heatmap large(rows, 1);
+  CHECK(large.note() == " (means of 6 x 6)");
+  CHECK(large.largest() == 1);
+  Drawing many{100, 100, "", {}};
+  large.draw(many, {0, 0, 100, 100}, 0, 1);
+  const std::vector<Area> areas = areas_of(many);
+  CHECK(areas.size() == 167 * 168);
+  double covered = 0;
+  for (const Area& area : areas) {
+    const Point a = area.points[0], b = area.points[2];
+    covered += (b.x - a.x - 0.15) * (b.y - a.y - 0.15);
+    const double middle = (a.y + b.y) / 2;
+    if (std::abs(middle - 50) < 1) continue;  // the block that lies across
+    CHECK(area.colour.g == sequential(middle < 50 ? 1 : 0).g);
+  }
+  CHECK_THAT(covered, WithinAbs(100 * 100, 1e-6));
+
+  // All heatmaps of a figure share its cells; a short side keeps its own.
+  std::size_t cells = 0;
+  for (const auto& [height, width] :
+       {std::pair<std::size_t, std::size_t>{64, 2000}, {2000, 64}, {500, 500}, {3, 90000}}) {
+    Drawing d{100, 100, "", {}};
+    const Heatmap panel(std::vector<std::vector<double>>(height, std::vector<double>(width, 1)), 12);
+    panel.draw(d, {0, 0, 10, 10}, 0, 1);
+    INFO(height << " x " << width << panel.note());
+    CHECK(areas_of(d).size() <= 10000);
+    CHECK(areas_of(d).size() >= 4000);
+    cells += areas_of(d).size();
+  }
+  CHECK(cells <= 40000);
+}
+
+TEST_CASE("plot figures of very many experts and records stay small", "[plot]") {
+  const TemporaryFolder folder;
+  constexpr std::size_t kExperts = 700;
+  write_run_file(folder.path() / "run.h5", run_of_experts(kExperts, 600));
+  const ResultsFile file(folder.path() / "run.h5");
+  const std::string pairs = to_svg(coactivation_figure(file, {}));
+  CHECK_THAT(pairs, Contains("layer 3 (means of 4 x 4)"));
+  CHECK(pairs.size() < 12'000'000);
+  const std::string load = to_svg(load_figure(file, {}));
+  CHECK_THAT(load, Contains("layer 1 (means of 4 x 4)"));
+  CHECK(load.size() < 12'000'000);
+
+  // Every expert and domain of 60 would be 84,000 bars.
+  RunData many = run_of_experts(kExperts, 2);
+  many.info.domains.assign(60, "domain");
+  for (std::size_t i = 0; i < 60; ++i) many.info.domains[i] += std::to_string(i);
+  many.statistics.expert_tokens_by_domain.assign(2, std::vector<std::int64_t>(kExperts * 60, 1));
+  for (EvalRecord& r : many.eval) r.loss_by_domain.assign(60, 3.0);
+  write_run_file(folder.path() / "many.h5", many);
+  const Drawing bars = domains_figure(ResultsFile(folder.path() / "many.h5"), {});
+  CHECK(areas_of(bars).size() <= 20'000);
+  CHECK(areas_of(bars).size() >= 10'000);
+  CHECK_THAT(to_svg(bars),
+             Contains("the first 40 of 60 domains") && Contains("layer 1 (means of 3 experts)"));
+  // An even load of all experts, be they averaged or not: the bars reach the uniform line.
+  for (const Area& bar : areas_of(bars))
+    CHECK_THAT(bar.points[2].y - bar.points[0].y, WithinAbs(80 / 1.08, 1e-6));
+}
+
+TEST_CASE("plot a curve of very many points is thinned, and keeps its extremes", "[plot]") {
+  constexpr std::size_t kPoints = 100'000;
+  std::vector<double> x, y;
+  for (std::size_t i = 0; i < kPoints; ++i) {
+    x.push_back(static_cast<double>(i));
+    y.push_back(i == 54'321 ? 99 : i == 76'543 ? 1 : 50 + 10 * std::sin(static_cast<double>(i)));
+  }
+  Drawing d{300, 100, "", {}};
+  Axes axes(d, {0, 0, 300, 100}, {"", 0, kPoints, false}, {"", 0, 100, false});
+  axes.curve(x, y, kInk, 1.6);
+  axes.band(x, y, y, kInk);
+  const auto* area = std::get_if<Area>(&d.shapes.back());
+  REQUIRE(area);
+  CHECK(area->points.size() <= 2 * 4 * 301);
+  const auto* line = std::get_if<Line>(&d.shapes[d.shapes.size() - 2]);
+  REQUIRE(line);
+  CHECK(line->points.size() <= 4 * 301);
+  const auto has = [&](std::size_t i) {
+    const Point p = axes.at(x[i], y[i]);
+    return std::ranges::any_of(line->points, [&](const Point& q) { return q.x == p.x && q.y == p.y; });
+  };
+  CHECK((has(0) && has(54'321) && has(76'543) && has(kPoints - 1)));
+  CHECK(std::ranges::is_sorted(line->points, {}, &Point::x));
+  // Few points are all kept.
+  const std::vector<Point> few(400, Point{1, 2});
+  CHECK(thinned(few).size() == 400);
+}
+
+TEST_CASE("plot a value between two that are unknown is a dot at its place", "[plot]") {
+  const double nan = std::nan("");
+  Drawing d{100, 100, "", {}};
+  Axes axes(d, {0, 0, 100, 100}, {"", 0, 10, false}, {"", 0, 10, false});
+  axes.curve({1, 2, 3, 4, 5}, {nan, nan, 7, nan, 5}, kInk);
+  const std::vector<Area> dots = areas_of(d);
+  REQUIRE(dots.size() == 2);
+  CHECK_THAT(dots[0].points[0].y, WithinAbs(axes.at(3, 7).y, 1e-9));
+  CHECK_THAT(dots[1].points[0].y, WithinAbs(axes.at(5, 5).y, 1e-9));
 }
