@@ -4,6 +4,7 @@
 #include "core/module.hpp"
 #include "core/parallel.hpp"
 
+#include <iterator>
 #include <unordered_set>
 
 namespace moelab {
@@ -15,7 +16,28 @@ struct Variable::Node {
   Parameter* parameter = nullptr;
   std::vector<Variable> inputs;
   Backward backward;
+
+  Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  ~Node();
 };
+
+// Frees what only this node keeps alive in a loop: destructors that call each other would need a stack as
+// deep as the graph. A closure refers to nothing but its node's inputs, so it goes before them.
+Variable::Node::~Node() {
+  backward = nullptr;
+  std::vector<Variable> pending = std::move(inputs);
+  while (!pending.empty()) {
+    const std::shared_ptr<Node> node = std::move(pending.back().node_);
+    pending.pop_back();
+    if (node.use_count() != 1) continue;
+    node->backward = nullptr;
+    pending.insert(pending.end(), std::make_move_iterator(node->inputs.begin()),
+                   std::make_move_iterator(node->inputs.end()));
+    node->inputs.clear();
+  }
+}
 
 Variable::Variable(Matrix value, bool requires_grad) : node_(std::make_shared<Node>()) {
   node_->value = std::move(value);

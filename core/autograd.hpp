@@ -1,6 +1,7 @@
 // A small tape. An operation computes its value at once and, when a gradient is wanted, leaves a closure that
 // adds to the gradients of its inputs. Graphs are owned by the Variables that refer to them; there is no
-// global tape, so tasks may record independent graphs at the same time.
+// global tape, so tasks may record independent graphs at the same time. A graph of any depth is followed and
+// freed without recursion.
 #pragma once
 
 #include "core/tensor.hpp"

@@ -15,6 +15,9 @@
 // The in-class initialiser is the default. From this one declaration come the strict reader, its error
 // messages, the resolved YAML, the JSON Schema and the tables of the documentation.
 //
+// A double becomes float32 where it is used: what is not 0 must be one of its normal numbers, 1.2e-38
+// to 3.4e38, and a bound that is excluded must not be reached by rounding to it (a beta of 0.99999999 is 1).
+//
 // Members may be bool, Index, double, std::string, another config struct, yaml::Node (anything, kept as it is
 // written), and std::optional, std::vector and NamedValues (a mapping from free names) of these, nested at
 // will.

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <type_traits>
 
 namespace moelab {
 
@@ -39,6 +41,23 @@ std::string range_of(const FieldInfo& info) {
 bool in_range(double value, const FieldInfo& info) {
   return (info.min_exclusive ? value > info.min : value >= info.min) &&
          (info.max_exclusive ? value < info.max : value <= info.max);
+}
+
+// Why float32, which the computation uses, cannot hold a number that is in its range; empty where it can.
+std::string float32_error(double value, const FieldInfo& info) {
+  using Limits = std::numeric_limits<float>;
+  const double size = std::abs(value);
+  if (size > static_cast<double>(Limits::max())) {
+    return fmt::format("the largest number of float32 is {}", Limits::max());
+  }
+  if (size != 0 && size < static_cast<double>(Limits::min())) {
+    return fmt::format("float32 takes it for 0; the least above 0 that it holds is {}", Limits::min());
+  }
+  const auto rounded = static_cast<double>(static_cast<float>(value));
+  if ((info.max_exclusive && rounded >= info.max) || (info.min_exclusive && rounded <= info.min)) {
+    return fmt::format("float32 rounds it to {}; it must be {}", plain(rounded), range_of(info));
+  }
+  return {};
 }
 
 class ValueReader final : public ValueVisitor {
@@ -139,6 +158,12 @@ class ValueReader final : public ValueVisitor {
     const T read = std::get<T>(parsed);
     if (!in_range(static_cast<double>(read), info)) {
       return error(fmt::format("{}: {} is out of range", path_, node_.text), "it must be " + range_of(info));
+    }
+    if constexpr (std::is_same_v<T, double>) {
+      if (std::string help = float32_error(read, info); !help.empty()) {
+        return error(fmt::format("{}: {} is out of the range of float32", path_, node_.text),
+                     std::move(help));
+      }
     }
     value = read;
   }

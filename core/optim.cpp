@@ -5,8 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <numeric>
+#include <type_traits>
 #include <vector>
 
 namespace moelab {
@@ -53,23 +58,43 @@ class State {
   Matrix values_;
 };
 
+// Tells infinities and NaN in passing, by whole numbers: unlike a sum of floats, this may be done in vectors.
+class Watch {
+ public:
+  void see(Scalar value) {
+    // All bits of the exponent set: one more in its lowest place carries into the bit of the sign.
+    seen_ |= (std::bit_cast<Bits>(value) & ~kSign) + kLowestOfExponent;
+  }
+  bool all_finite() const { return (seen_ & kSign) == 0; }
+
+ private:
+  using Bits = std::conditional_t<sizeof(Scalar) == 4, std::uint32_t, std::uint64_t>;
+  static constexpr Bits kSign = Bits{1} << (8 * sizeof(Scalar) - 1);
+  static constexpr Bits kLowestOfExponent = Bits{1} << (std::numeric_limits<Scalar>::digits - 1);
+  Bits seen_ = 0;
+};
+
 // What both update rules share: the walk over the pieces.
 class FlatOptimizer : public Optimizer {
  public:
   explicit FlatOptimizer(ParameterStore& store) : store_(store) {}
-  void step(double lr) final {
+  bool step(double lr) final {
     ++steps_;
     const std::vector<Piece> pieces = cut(store_);
     prepare(lr);
     const Scalar* grads = store_.grads().data();
+    std::atomic<bool> all_finite = true;
     parallel::for_each(static_cast<Index>(pieces.size()), [&](Index i) {
       const Piece& piece = pieces[static_cast<std::size_t>(i)];
-      update(piece.begin, piece.size, grads + piece.begin,
-             store_.parameters()[piece.parameter].parameter->decayed());
+      if (!update(piece.begin, piece.size, grads + piece.begin,
+                  store_.parameters()[piece.parameter].parameter->decayed())) {
+        all_finite = false;
+      }
     });
     for (const NamedParameter& p : store_.parameters()) {
       if (p.parameter->trainable) p.parameter->mark_changed();
     }
+    return all_finite;
   }
   std::int64_t num_steps() const final { return steps_; }
   void set_num_steps(std::int64_t steps) final { steps_ = steps; }
@@ -77,8 +102,8 @@ class FlatOptimizer : public Optimizer {
  protected:
   // Constants of this step, before any update().
   virtual void prepare(double lr) = 0;
-  // The values from `begin` on of one parameter; g: their gradients.
-  virtual void update(Index begin, Index size, const Scalar* g, bool decayed) = 0;
+  // The values from `begin` on of one parameter; g: their gradients. Whether all that it wrote is finite.
+  virtual bool update(Index begin, Index size, const Scalar* g, bool decayed) = 0;
   ParameterStore& store() { return store_; }
 
  private:
@@ -104,7 +129,7 @@ class AdamW final : public FlatOptimizer {
     keep_ = static_cast<Scalar>(1 - lr * options_.weight_decay);
   }
 
-  void update(Index begin, Index size, const Scalar* g, bool decayed) override {
+  bool update(Index begin, Index size, const Scalar* g, bool decayed) override {
     Scalar* w = store().values().data() + begin;
     Scalar* m = m_.at(begin);
     Scalar* v = v_.at(begin);
@@ -112,11 +137,15 @@ class AdamW final : public FlatOptimizer {
     const auto beta2 = static_cast<Scalar>(options_.beta2);
     const auto eps = static_cast<Scalar>(options_.eps);
     const Scalar keep = decayed ? keep_ : Scalar{1};
+    Watch watch;
     for (Index i = 0; i < size; ++i) {
       m[i] = beta1 * m[i] + (1 - beta1) * g[i];
       v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
       w[i] = keep * w[i] - step_size_ * m[i] / (std::sqrt(v[i]) * root_scale_ + eps);
+      watch.see(v[i]);  // infinite, it would keep its weight where it is
+      watch.see(w[i]);  // not finite either where m[i] is not
     }
+    return watch.all_finite();
   }
 
   AdamWOptions options_;
@@ -139,19 +168,25 @@ class Sgd final : public FlatOptimizer {
  private:
   void prepare(double lr) override { lr_ = static_cast<Scalar>(lr); }
 
-  void update(Index begin, Index size, const Scalar* g, bool decayed) override {
+  bool update(Index begin, Index size, const Scalar* g, bool decayed) override {
     Scalar* w = store().values().data() + begin;
     const auto decay = static_cast<Scalar>(decayed ? options_.weight_decay : 0);
+    Watch watch;
     if (!velocity_) {
-      for (Index i = 0; i < size; ++i) w[i] -= lr_ * (g[i] + decay * w[i]);
-      return;
+      for (Index i = 0; i < size; ++i) {
+        w[i] -= lr_ * (g[i] + decay * w[i]);
+        watch.see(w[i]);
+      }
+      return watch.all_finite();
     }
     Scalar* velocity = velocity_->at(begin);
     const auto momentum = static_cast<Scalar>(options_.momentum);
     for (Index i = 0; i < size; ++i) {
       velocity[i] = momentum * velocity[i] + g[i] + decay * w[i];
       w[i] -= lr_ * velocity[i];
+      watch.see(w[i]);  // not finite either where velocity[i] is not
     }
+    return watch.all_finite();
   }
 
   SgdOptions options_;
@@ -192,11 +227,12 @@ double grad_norm(ParameterStore& store) {
     return sum_of_squares(grads + piece.begin, piece.size);
   });
   if (!std::isfinite(sum)) {
-    for (const Piece& piece : pieces) {
-      const auto values = ConstMatrixView(grads + piece.begin, 1, piece.size);
+    // From the end, as backward went: what it reached after the overflow is not finite either.
+    for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
+      const auto values = ConstMatrixView(grads + piece->begin, 1, piece->size);
       if (!values.allFinite()) {
         throw NonFiniteError(fmt::format("[optimizer] the gradient of {} is not finite",
-                                         store.parameters()[piece.parameter].path));
+                                         store.parameters()[piece->parameter].path));
       }
     }
     throw NonFiniteError("[optimizer] the norm of the gradients is not finite");
@@ -209,10 +245,16 @@ double clip_grad_norm(ParameterStore& store, double max_norm) {
   const double norm = grad_norm(store);
   const double coefficient = max_norm / (norm + 1e-6);
   if (coefficient < 1) {
-    const auto scale = static_cast<Scalar>(coefficient);
+    // A factor that Scalar would take for 0 goes in two parts, of which the first brings large gradients
+    // down.
+    const bool fits = coefficient >= static_cast<double>(std::numeric_limits<Scalar>::min());
+    const auto first = static_cast<Scalar>(fits ? coefficient : std::sqrt(coefficient));
     MatrixView grads = store.grads();
-    parallel::for_blocks(grads.size(), kBlock,
-                         [&](Index begin, Index end) { grads.middleCols(begin, end - begin) *= scale; });
+    parallel::for_blocks(grads.size(), kBlock, [&](Index begin, Index end) {
+      auto block = grads.middleCols(begin, end - begin);
+      block *= first;
+      if (!fits) block *= first;
+    });
   }
   return norm;
 }

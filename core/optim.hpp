@@ -14,8 +14,9 @@ namespace moelab {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  // Takes one step with this learning rate.
-  virtual void step(double lr) = 0;
+  // Takes one step with this learning rate. Whether all that it wrote, weights and state, is finite; known
+  // from the update itself, without another pass over memory.
+  virtual bool step(double lr) = 0;
   // Steps taken so far; part of a checkpoint, as Adam's bias correction depends on it.
   virtual std::int64_t num_steps() const = 0;
   virtual void set_num_steps(std::int64_t steps) = 0;
@@ -43,7 +44,7 @@ struct SgdOptions {
 std::unique_ptr<Optimizer> make_sgd(ParameterStore& store, const SgdOptions& options);
 
 // Global 2-norm of the gradients of all trainable parameters, summed in a fixed order. NonFiniteError that
-// names the first parameter whose gradient holds an infinity or NaN.
+// names the last parameter whose gradient holds an infinity or NaN, which is the first that backward reached.
 double grad_norm(ParameterStore& store);
 
 // Scales all gradients by min(1, max_norm / (norm + 1e-6)), as torch's clip_grad_norm_. Returns the norm

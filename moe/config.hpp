@@ -16,10 +16,6 @@
 
 namespace moelab::moe {
 
-// Of a layer, and of all layers of a model: what a tree of modules can hold in memory, and several times the
-// 131072 of Shazeer et al. 2017.
-constexpr Index kMaxExperts = 1'000'000;
-
 // `count` experts of the same kind and options, each with its own parameters.
 struct ExpertGroup {
   ExpertGroup();

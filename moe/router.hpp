@@ -18,6 +18,11 @@
 
 namespace moelab::moe {
 
+// Of a layer, and of all layers of a model: what a tree of modules can hold in memory, and several times the
+// 131072 of Shazeer et al. 2017. What counts experts of a token (top_k) has no greater limit, so that
+// products with it stay whole numbers of 64 bits.
+constexpr Index kMaxExperts = 1'000'000;
+
 // Inputs that only tests and reference files give.
 struct RouterProbe {
   const Matrix* noise = nullptr;  // (N, E) standard normal numbers instead of drawn ones

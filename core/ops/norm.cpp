@@ -5,6 +5,7 @@
 #include "core/parallel.hpp"
 
 #include <cmath>
+#include <limits>
 
 namespace moelab::ops {
 
@@ -24,10 +25,30 @@ struct Kind {
   Scalar epsilon;
 };
 
+// Of a row whose sums overflow in Scalar: in double. Where even the inverse is too small for Scalar, it is
+// NaN, so that the overflow is found; 0 would make the row 0 and hide it.
+RowStatistics statistics_of_large(const Scalar* x, Index d, Kind kind) {
+  const auto n = static_cast<double>(d);
+  const auto epsilon = static_cast<double>(kind.epsilon);
+  double mean = 0, square = 0;
+  for (Index j = 0; kind.centred && j < d; ++j) mean += static_cast<double>(x[j]) / n;
+  for (Index j = 0; j < d; ++j) {
+    const double difference = static_cast<double>(x[j]) - mean;
+    square += difference * difference / n;
+  }
+  const double deviation = std::sqrt(square);
+  const double inverse = kind.epsilon_outside ? 1 / (deviation + epsilon) : 1 / std::sqrt(square + epsilon);
+  const bool fits = inverse >= static_cast<double>(std::numeric_limits<Scalar>::min());
+  return {static_cast<Scalar>(mean),
+          fits ? static_cast<Scalar>(inverse) : std::numeric_limits<Scalar>::quiet_NaN(),
+          static_cast<Scalar>(kind.epsilon_outside ? (deviation + epsilon) / deviation : 1)};
+}
+
 RowStatistics statistics_of(const Scalar* x, Index d, Kind kind) {
   const auto n = static_cast<Scalar>(d);
   const Scalar mean = kind.centred ? math::sum_entries(d, [=](Index j) { return x[j]; }) / n : Scalar{0};
   const Scalar square = math::sum_entries(d, [=](Index j) { return (x[j] - mean) * (x[j] - mean); }) / n;
+  if (!std::isfinite(square)) return statistics_of_large(x, d, kind);
   if (!kind.epsilon_outside) return {mean, 1 / std::sqrt(square + kind.epsilon), 1};
   const Scalar deviation = std::sqrt(square);
   // A constant row: xhat is 0, and so is the pull.

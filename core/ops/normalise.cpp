@@ -1,6 +1,7 @@
 #include "core/ops/normalise.hpp"
 
 #include <cmath>
+#include <limits>
 
 namespace moelab::ops {
 
@@ -12,6 +13,18 @@ Scalar dot(const Scalar* a, const Scalar* b, Index n) {
   return total;
 }
 
+// 1 / |x|, or 0 for a row of zeros. Where the sum of squares overflows it is taken in double, and where even
+// the result is too small for Scalar it is NaN, so that the overflow is found; 0 would hide it.
+Scalar inverse_norm(const Scalar* x, Index n) {
+  const Scalar square = dot(x, x, n);
+  if (std::isfinite(square)) return square > 0 ? 1 / std::sqrt(square) : Scalar{0};
+  double sum = 0;
+  for (Index j = 0; j < n; ++j) sum += static_cast<double>(x[j]) * static_cast<double>(x[j]);
+  const double inverse = 1 / std::sqrt(sum);
+  const bool fits = inverse >= static_cast<double>(std::numeric_limits<Scalar>::min());
+  return fits ? static_cast<Scalar>(inverse) : std::numeric_limits<Scalar>::quiet_NaN();
+}
+
 }  // namespace
 
 Variable row_normalise(const Variable& x) {
@@ -19,8 +32,7 @@ Variable row_normalise(const Variable& x) {
   Matrix value = x.value();
   Matrix inverse(x.rows(), 1);  // 1 / |x|, or 0 for a row of zeros
   for (Index i = 0; i < value.rows(); ++i) {
-    const Scalar norm = std::sqrt(dot(value.data() + i * d, value.data() + i * d, d));
-    inverse(i, 0) = norm > 0 ? 1 / norm : Scalar{0};
+    inverse(i, 0) = inverse_norm(value.data() + i * d, d);
     value.row(i) *= inverse(i, 0);
   }
   return Variable::result(std::move(value), {x},

@@ -10,6 +10,7 @@ namespace {
 // Far beyond any use, so that products of sizes stay whole numbers of 64 bits.
 constexpr double kMaxLength = 1e7;
 constexpr double kMaxWidth = 1e6;
+constexpr double kMaxSequences = 1e9;
 
 std::vector<std::string> names_of(const std::vector<TextDomain>& domains) {
   std::vector<std::string> names;
@@ -99,7 +100,7 @@ void SyntheticDataConfig::fields(FieldVisitor& v) {
   v("cluster_spread", cluster_spread,
     {.help = "Standard deviation of the cluster centres; samples have 1 around theirs", .min = 0});
   v("noise", noise, {.help = "Standard deviation of the noise added to the targets", .min = 0});
-  v("eval_sequences", eval_sequences, {.help = "Held-out sequences", .min = 1});
+  v("eval_sequences", eval_sequences, {.help = "Held-out sequences", .min = 1, .max = kMaxSequences});
   v("task_seed", task_seed, {.help = "Seed of the clusters and maps, the same for every run", .min = 0});
 }
 

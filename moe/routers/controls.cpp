@@ -97,7 +97,7 @@ class RoundRobinRouter final : public ControlRouter {
 }  // namespace
 
 void ControlOptions::fields(FieldVisitor& v) {
-  v("top_k", top_k, {.help = "Experts a token is sent to", .min = 1, .required = true});
+  v("top_k", top_k, {.help = "Experts a token is sent to", .min = 1, .max = kMaxExperts, .required = true});
   v("scale", scale, {.help = "Factor on the weights, which are 1/k", .min = 0, .min_exclusive = true});
 }
 

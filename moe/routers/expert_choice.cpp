@@ -73,7 +73,8 @@ class ExpertChoiceRouter final : public Router {
 }  // namespace
 
 void ExpertChoiceOptions::fields(FieldVisitor& v) {
-  v("top_k", top_k, {.help = "Experts a token has on average", .min = 1, .required = true});
+  v("top_k", top_k,
+    {.help = "Experts a token has on average", .min = 1, .max = kMaxExperts, .required = true});
   v("score", score, {.help = "Function from logits to scores", .choices = {"softmax"}});
   v("normalize", normalize, {.help = "Divide the weights of a token by their sum"});
   v("scale", scale, {.help = "Factor on the weights", .min = 0, .min_exclusive = true});

@@ -31,8 +31,10 @@ GroupScore group_score(const GroupsConfig& groups, const Scalar* values, const S
 }  // namespace
 
 void GroupsConfig::fields(FieldVisitor& v) {
-  v("count", count, {.help = "Groups that the experts are divided into", .min = 1, .required = true});
-  v("keep", keep, {.help = "Best groups whose experts a token may use", .min = 1, .required = true});
+  v("count", count,
+    {.help = "Groups that the experts are divided into", .min = 1, .max = kMaxExperts, .required = true});
+  v("keep", keep,
+    {.help = "Best groups whose experts a token may use", .min = 1, .max = kMaxExperts, .required = true});
   v("score", score,
     {.help = "Score of a group: the sum of its two best scores, or its best",
      .choices = {"top2_sum", "max"}});

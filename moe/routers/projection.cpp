@@ -33,7 +33,10 @@ void ProjectionOptions::fields(FieldVisitor& v) {
      .max = 1,
      .max_exclusive = true});
   v("temperature", temperature,
-    {.help = "Logits are divided by this before scores, choice and losses", .min = 0, .min_exclusive = true});
+    {.help = "Logits are divided by this before scores, choice and losses",
+     .min = 0,
+     .max = 1e30,  // its inverse is a number of float32, too
+     .min_exclusive = true});
   v.check(!(bias && projection == "cosine"), "bias", "the cosine projection has no bias");
 }
 

@@ -84,7 +84,8 @@ class ReluRouter final : public Router {
 }  // namespace
 
 void ReluOptions::fields(FieldVisitor& v) {
-  v("top_k", top_k, {.help = "Experts a token shall have on average", .min = 1, .required = true});
+  v("top_k", top_k,
+    {.help = "Experts a token shall have on average", .min = 1, .max = kMaxExperts, .required = true});
   projection.fields(v);
 }
 

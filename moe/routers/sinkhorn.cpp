@@ -68,7 +68,7 @@ Matrix sinkhorn(In logits) {
 }
 
 void SinkhornOptions::fields(FieldVisitor& v) {
-  v("top_k", top_k, {.help = "Experts a token is sent to", .min = 1, .required = true});
+  v("top_k", top_k, {.help = "Experts a token is sent to", .min = 1, .max = kMaxExperts, .required = true});
   scores.fields(v);
 }
 

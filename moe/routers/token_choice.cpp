@@ -45,7 +45,7 @@ Variable router_scores(const std::string& score, const Variable& logits) {
 }
 
 void TopKFields::fields(FieldVisitor& v) {
-  v("top_k", top_k, {.help = "Experts a token is sent to", .min = 1, .required = true});
+  v("top_k", top_k, {.help = "Experts a token is sent to", .min = 1, .max = kMaxExperts, .required = true});
   v("groups", groups, {.help = "Group-limited choice", .when_absent = "all experts compete"});
   v("expert_bias", expert_bias, {.help = "Loss-free balancing", .when_absent = "none"});
 }

@@ -51,7 +51,8 @@ void TopPOptions::fields(FieldVisitor& v) {
      .max = 1,
      .min_exclusive = true,
      .required = true});
-  v("max_k", max_k, {.help = "Most experts a token is sent to", .min = 1, .when_absent = "all experts"});
+  v("max_k", max_k,
+    {.help = "Most experts a token is sent to", .min = 1, .max = kMaxExperts, .when_absent = "all experts"});
   scores.fields(v);
   v.check(scores.score == "softmax", "score", "top_p adds up probabilities: it needs score: softmax");
 }

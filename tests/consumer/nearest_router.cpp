@@ -58,7 +58,7 @@ class NearestOptions final : public moe::RouterOptions {
 
   // From this come the strict reader, its error messages, the resolved YAML, the schema and `moelab kinds`.
   void fields(FieldVisitor& v) override {
-    v("top_k", top_k, {.help = "Experts a token is sent to", .min = 1, .required = true});
+    v("top_k", top_k, {.help = "Experts a token is sent to", .min = 1, .max = 1e6, .required = true});
   }
   void check(FieldVisitor& v, Index num_experts) const override {
     v.check(top_k <= num_experts, "router.top_k", "more than there are experts");

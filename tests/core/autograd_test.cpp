@@ -1,8 +1,11 @@
 #include "core/autograd.hpp"
 
+#include "core/error.hpp"
 #include "core/module.hpp"
 #include "core/ops/linear.hpp"
 #include "tests/support/catch.hpp"
+
+#include <utility>
 
 using namespace moelab;
 
@@ -47,6 +50,29 @@ TEST_CASE("a deep graph is followed and freed without recursion", "[autograd]") 
   for (int i = 0; i < 100000; ++i) y = product(y, x);
   backward(y);
   CHECK(x.grad()(0, 0) == 100001);
+}
+
+TEST_CASE("a deep graph that nobody followed is freed without recursion", "[autograd]") {
+  const Variable x(scalar(1), true);
+  {
+    Variable y = x;
+    for (int i = 0; i < 1000000; ++i) y = product(y, x);
+    CHECK(y.item() == 1);
+  }
+  {
+    // Each node is an input of the next twice, and of the one after it.
+    Variable before = x, y = x;
+    for (int i = 0; i < 1000000; ++i) before = std::exchange(y, product(product(y, y), before));
+    CHECK(y.item() == 1);
+  }
+  // An exception on the way, as a value that is not finite ends a forward pass.
+  const auto interrupted = [&] {
+    Variable y = x;
+    for (int i = 0; i < 1000000; ++i) y = product(y, x);
+    throw NonFiniteError("the loss is not finite");
+  };
+  CHECK_THROWS_AS(interrupted(), NonFiniteError);
+  CHECK(x.grad()(0, 0) == 0);  // x itself lives on
 }
 
 TEST_CASE("a parameter's gradient accumulates in its own storage", "[autograd][module]") {

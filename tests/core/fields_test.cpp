@@ -150,6 +150,19 @@ TEST_CASE("Errors name key, place and range, and all are told") {
   CHECK(has(errors, "f.yaml:9:7: error: name: a mapping where text belongs"));
 }
 
+TEST_CASE("Numbers that float32 cannot hold are errors at their places") {
+  const std::string errors = read("lr: 1e-40\nclip: 1e39\nbetas: [0.9, 0.99999999]\n").errors;
+  CHECK(has(errors, "f.yaml:1:5: error: lr: 1e-40 is out of the range of float32"));
+  CHECK(has(errors, "float32 takes it for 0; the least above 0 that it holds is 1.17"));
+  CHECK(has(errors, "f.yaml:2:7: error: clip: 1e39 is out of the range of float32"));
+  CHECK(has(errors, "the largest number of float32 is 3.4028"));
+  CHECK(has(errors, "f.yaml:3:14: error: betas[1]: 0.99999999 is out of the range of float32"));
+  CHECK(has(errors, "float32 rounds it to 1; it must be at least 0 and below 1"));
+  // What it does hold, also at the ends, and a bound that is not excluded.
+  CHECK(read("lr: 0.99999999999\nclip: 3.4e38\nbetas: [0, 0.9999999]\n").errors == "");
+  CHECK(read("lr: 1.2e-38\nclip: 0\nsteps: 1e9\n").errors == "");
+}
+
 TEST_CASE("Unknown keys are errors at any depth, with the nearest known one") {
   const std::string errors =
       read("step: 3\nrouter: {topk: 2}\nexperts: [{width: 1, cuont: 2}]\nzzzz: 1\n").errors;

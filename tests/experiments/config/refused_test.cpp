@@ -43,6 +43,56 @@ TEST_CASE("Sizes that no machine holds are refused before anything is made") {
   CHECK(has(errors(text), "500 layers have 1000500 experts in all; at most 1000000 are possible"));
 }
 
+TEST_CASE("Counts that would overflow when they are multiplied are refused with their limit") {
+  const std::string huge = "4611686018427387905";  // times 4 it is 4 in 64 bits
+  const auto mixture = [](const std::string& router, const std::string& more = "") {
+    std::string text = kBase;
+    const std::string ffn = "{kind: dense, activation: relu, d_ff: 32}";
+    return text.replace(text.find(ffn), ffn.size(),
+                        "{kind: moe, granularity: 4, experts: {count: 4, activation: relu, d_ff: 8}, "
+                        "router: {" +
+                            router + "}" + more + "}");
+  };
+  for (const std::string kind : {"top_k", "noisy_top_k", "frozen", "sinkhorn", "expert_choice", "relu",
+                                 "random", "round_robin", "hash"}) {
+    const std::string text = errors(mixture("kind: " + kind + ", top_k: " + huge));
+    CAPTURE(kind, text);
+    CHECK(has(text, "e.yaml:7:"));
+    CHECK(has(text, "model.ffn.router.top_k: " + huge + " is out of range"));
+    CHECK(has(text, "at most 1000000"));
+  }
+  CHECK(has(errors(mixture("kind: top_p, p: 0.5, max_k: " + huge)), "router.max_k: " + huge));
+  CHECK(has(errors(mixture("kind: top_k, top_k: 2, groups: {count: 4, keep: " + huge + "}")),
+            "router.groups.keep: " + huge));
+  CHECK(has(errors(mixture("kind: top_k, top_k: 2, groups: {count: " + huge + ", keep: 1}")),
+            "router.groups.count: " + huge));
+  CHECK(errors(mixture("kind: top_k, top_k: 4")) == "");
+  CHECK(has(errors_with("num_targets: 16", "num_targets: 16, seq_len: 4, eval_sequences: " + huge),
+            "data.eval_sequences: " + huge + " is out of range"));
+}
+
+TEST_CASE("Numbers that float32 cannot hold are refused in every block") {
+  const auto optimizer = [](const std::string& keys) {
+    return errors("version: 1\n" + kData + kModel + "train: {max_steps: 10, batch_tokens: 32, optimizer: {" +
+                  keys + "}}\n");
+  };
+  CHECK(optimizer("lr: 1e-3, eps: 1e-37") == "");
+  CHECK(has(optimizer("lr: 1e-3, eps: 1e-40"), "train.optimizer.eps: 1e-40 is out of the range of float32"));
+  CHECK(has(optimizer("lr: 1e-3, betas: [0.9, 0.99999999]"), "train.optimizer.betas[1]: 0.99999999"));
+  CHECK(has(optimizer("lr: 1e39"), "train.optimizer.lr: 1e39 is out of the range of float32"));
+  const auto router = [](const std::string& keys) {
+    return errors_with(
+        "{kind: dense, activation: relu, d_ff: 32}",
+        "{kind: moe, experts: {count: 4, activation: relu, d_ff: 8}, router: {kind: top_k, top_k: 2, " +
+            keys + "}}");
+  };
+  CHECK(router("temperature: 2") == "");
+  CHECK(has(router("temperature: 1e-40"), "router.temperature: 1e-40"));
+  CHECK(has(router("temperature: 1e38"), "router.temperature: 1e38"));  // 1e-38 is denormal
+  CHECK(has(router("jitter: 0.99999999"), "router.jitter: 0.99999999"));
+  CHECK(has(errors_with("d_ff: 32", "d_ff: 32, dropout: 0.99999999"), "dropout: 0.99999999"));
+}
+
 TEST_CASE("A value that stands twice in a grid, or a point in a list, is an error at its place") {
   CHECK(has(errors(kBase + "sweep: {grid: {train.optimizer.lr: [1e-3, 3e-3, 1e-3]}}\n"),
             "e.yaml:9:49: error: sweep.grid.train.optimizer.lr: 1e-3 stands twice"));
