@@ -8,6 +8,7 @@
 #include "moe/capacity.hpp"
 #include "moe/registry.hpp"
 #include "moe/statistics.hpp"
+#include "tests/moe/route.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/ffn_yaml.hpp"
 #include "tests/support/gradient_check.hpp"
@@ -194,6 +195,19 @@ TEST_CASE("every expert and the dense FFN: padding leaves no trace", "[moe][padd
     for (const std::string& text : texts) check_everywhere(text);
   }
   check_everywhere("kind: dense\nactivation: swiglu\nd_ff: 5\nbias: true\n");
+}
+
+// Two tokens that both prefer expert 0: balanced, the one that prefers it less goes to expert 1. A hundred
+// rows of padding would have the two sums of the scaling to themselves, and both would stay.
+TEST_CASE("sinkhorn balances the tokens among themselves", "[moe][padding]") {
+  Matrix z = Matrix::Zero(102, 2);
+  z.row(50) << 2, 0;
+  z.row(101) << 1, 0;
+  std::vector<std::uint8_t> real(102, 0);
+  real[50] = real[101] = 1;
+  const char* router = "kind: sinkhorn, top_k: 1, normalize: false";
+  CHECK(route(router, z, {1, 102, {}, real}).choices.expert_of == std::vector<std::int32_t>{0, 1});
+  CHECK(route(router, z, {1, 102, {}, real}, false).choices.expert_of == std::vector<std::int32_t>{0, 0});
 }
 
 TEST_CASE("by batch priority, what stands in padding changes the place of no token", "[moe][padding]") {
