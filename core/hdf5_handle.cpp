@@ -12,6 +12,8 @@ std::recursive_mutex& library_mutex() {
   return mutex;
 }
 
+thread_local int locks_held = 0;
+
 herr_t keep_innermost(unsigned depth, const H5E_error2_t* error, void* data) {
   if (depth == 0 && error->desc) *static_cast<std::string*>(data) = error->desc;
   return 0;
@@ -19,7 +21,14 @@ herr_t keep_innermost(unsigned depth, const H5E_error2_t* error, void* data) {
 
 }  // namespace
 
-LibraryLock::LibraryLock() : lock_(library_mutex()) { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+LibraryLock::LibraryLock() : lock_(library_mutex()) {
+  ++locks_held;
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
+LibraryLock::~LibraryLock() { --locks_held; }
+
+bool LibraryLock::held() { return locks_held > 0; }
 
 std::string library_error() {
   std::string cause;

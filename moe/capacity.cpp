@@ -134,7 +134,14 @@ std::vector<std::uint8_t> drop_choices(const std::string& order, const Choices& 
     require(static_cast<Index>(priority.size()) == choices.num_tokens(),
             "[capacity] batch_priority needs a score of each of {} tokens, got {}", choices.num_tokens(),
             priority.size());
+    // Padding has no choices; its score may be NaN, which no order holds.
     std::vector<Index> tokens = iota(choices.num_tokens());
+    tokens.erase(std::remove_if(tokens.begin(), tokens.end(),
+                                [&](Index t) {
+                                  return choices.offsets[static_cast<std::size_t>(t)] ==
+                                         choices.offsets[static_cast<std::size_t>(t) + 1];
+                                }),
+                 tokens.end());
     std::stable_sort(tokens.begin(), tokens.end(), [&](Index a, Index b) {
       return priority[static_cast<std::size_t>(a)] > priority[static_cast<std::size_t>(b)];
     });

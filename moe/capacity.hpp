@@ -30,8 +30,8 @@ struct CapacityConfig {
 Index expert_capacity(double factor, Index top_k, Index num_tokens, Index num_experts, Index min);
 
 // Which choices stay (1) when each expert keeps at most `capacity`. `weights` (A, 1) are final combine
-// weights; `priority` (N) orders the tokens for batch_priority: falling, ties to the lowest; `stream` is for
-// random.
+// weights; `priority` (N) orders the tokens for batch_priority: falling, ties to the lowest, that of a token
+// without choices may be anything; `stream` is for random.
 std::vector<std::uint8_t> drop_choices(const std::string& order, const Choices& choices, In weights,
                                        const std::vector<Scalar>& priority, Index num_experts, Index capacity,
                                        const random::Stream& stream);

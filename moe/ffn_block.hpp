@@ -56,7 +56,8 @@ struct FfnOutput {
 
 class FfnBlock : public Module {
  public:
-  // x: (N, d_model), N = batch.size().
+  // x: (N, d_model), N = batch.size(). Rows of padding may hold anything, NaN too: they count as zeros, and
+  // their gradient is 0.
   virtual FfnOutput forward(const Variable& x, const TokenBatch& batch, const ForwardContext& context) = 0;
 
   // Whether a loss needs the counts of the whole optimizer step before its first micro-batch (load_balance

@@ -7,6 +7,7 @@
 #include "core/ops/shape.hpp"
 #include "moe/cost.hpp"
 #include "moe/losses.hpp"
+#include "moe/padding.hpp"
 #include "moe/routers/selection.hpp"
 #include "moe/visit_expert.hpp"
 
@@ -108,11 +109,12 @@ FfnOutput MoeLayer::forward(const Variable& x, const TokenBatch& batch, const Fo
 FfnOutput MoeLayer::forward(const Variable& x, const TokenBatch& batch, const ForwardContext& context,
                             const RouterProbe& probe) {
   require(x.rows() == batch.size(), "[moe_layer] {} rows for {} tokens", x.rows(), batch.size());
-  Routing routing = router_->route({x, batch, context, probe});
-  FfnOutput output =
-      routing.mixing ? run_mixing(x, batch, context, routing) : run_choices(x, batch, context, routing);
+  const Variable tokens = zero_padding(x, batch);
+  Routing routing = router_->route({tokens, batch, context, probe});
+  FfnOutput output = routing.mixing ? run_mixing(tokens, batch, context, routing)
+                                    : run_choices(tokens, batch, context, routing);
   for (AuxiliaryLoss& loss : routing.losses) output.losses.push_back(std::move(loss));
-  output.y = add_shared(x, output.y, context);
+  output.y = add_shared(tokens, output.y, context);
   return output;
 }
 
@@ -155,15 +157,11 @@ FfnOutput MoeLayer::run_mixing(const Variable& x, const TokenBatch& batch, const
                                const Routing& routing) {
   const SlotMixing& mixing = *routing.mixing;
   const Index slots = num_experts() * mixing.slots_per_expert;  // of a sequence
-  // Padding holds anything: 0 times that need not be 0.
-  const std::vector<Index> real = real_tokens(batch);
-  const bool is_padded = static_cast<Index>(real.size()) < batch.size();
-  const Variable tokens = is_padded ? ops::scatter_rows(ops::gather_rows(x, real), real, batch.size()) : x;
   std::vector<Variable> inputs;
   Choices choices;  // slot j of a sequence goes to expert j / slots_per_expert
   choices.offsets.push_back(0);
   for (Index b = 0; b < batch.num_sequences; ++b) {
-    const Variable rows = ops::slice_rows(tokens, b * batch.seq_len, batch.seq_len);
+    const Variable rows = ops::slice_rows(x, b * batch.seq_len, batch.seq_len);
     const Variable dispatch = ops::slice_rows(mixing.dispatch, b * batch.seq_len, batch.seq_len);
     inputs.push_back(ops::matmul(ops::transpose(dispatch), rows));
     for (Index j = 0; j < slots; ++j) {

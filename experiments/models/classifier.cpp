@@ -5,6 +5,7 @@
 #include "core/ops/gather.hpp"
 #include "core/ops/loss.hpp"
 #include "core/ops/matmul.hpp"
+#include "moe/padding.hpp"
 
 #include <cmath>
 
@@ -56,8 +57,8 @@ ModelOutput Classifier::forward(const Batch& batch, const ForwardContext& contex
   require(static_cast<Index>(batch.targets.size()) == batch.num_sequences,
           "[classifier] {} targets for {} sequences", batch.targets.size(), batch.num_sequences);
   const moe::TokenBatch tokens{batch.num_sequences, batch.seq_len, {}, batch.is_real};
-  Stack::Output hidden =
-      stack_.forward(patch_.map.forward(Variable(batch.features), context), tokens, context);
+  const Variable features = moe::zero_padding(Variable(batch.features), tokens);
+  Stack::Output hidden = stack_.forward(patch_.map.forward(features, context), tokens, context);
   const Variable pooled = mean_of_sequences(hidden.x, batch);
   const Variable logits = ops::add(ops::matmul_transposed(pooled, Variable(head_.weight, context.record)),
                                    Variable(head_.bias, context.record));

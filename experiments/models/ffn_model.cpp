@@ -3,6 +3,7 @@
 #include "core/ops/elementwise.hpp"
 #include "core/ops/loss.hpp"
 #include "moe/make_ffn.hpp"
+#include "moe/padding.hpp"
 
 #include <cmath>
 #include <utility>
@@ -27,11 +28,11 @@ FfnModel::FfnModel(const ModelConfig& config, Index num_features, Index num_targ
 
 ModelOutput FfnModel::forward(const Batch& batch, const ForwardContext& context) {
   ModelOutput output;
-  Variable x(batch.features);
+  const moe::TokenBatch tokens{batch.num_sequences, batch.seq_len, {}, batch.is_real};
+  Variable x = moe::zero_padding(Variable(batch.features), tokens);
   if (in_) x = in_->forward(x, context);
   for (std::size_t i = 0; i < ffns_.size(); ++i) {
-    moe::FfnOutput ffn =
-        ffns_[i]->forward(x, {batch.num_sequences, batch.seq_len, {}, batch.is_real}, context);
+    moe::FfnOutput ffn = ffns_[i]->forward(x, tokens, context);
     const Variable y = std::exchange(ffn.y, Variable());
     context.observe(fmt::format("layers.{}.ffn", i), y);
     x = residual_ ? ops::add(x, y) : y;

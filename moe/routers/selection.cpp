@@ -18,19 +18,6 @@ std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-bool is_real(const TokenBatch& batch, Index token) {
-  return batch.is_real.empty() || batch.is_real[at(token)] != 0;
-}
-
-std::vector<Index> real_tokens(const TokenBatch& batch) {
-  std::vector<Index> tokens;
-  tokens.reserve(at(batch.size()));
-  for (Index t = 0; t < batch.size(); ++t) {
-    if (is_real(batch, t)) tokens.push_back(t);
-  }
-  return tokens;
-}
-
 void require_finite_logits(const Variable& logits, const TokenBatch& batch, Index layer) {
   const ConstMatrixView z = logits.value();
   std::atomic<bool> all_finite = true;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/autograd.hpp"
+#include "moe/padding.hpp"
 #include "moe/router.hpp"
 
 #include <functional>
@@ -10,10 +11,6 @@
 #include <vector>
 
 namespace moelab::moe {
-
-bool is_real(const TokenBatch& batch, Index token);
-// The rows that are not padding, in order.
-std::vector<Index> real_tokens(const TokenBatch& batch);
 
 // NonFiniteError naming layer and token when a real token has a logit that is NaN or infinite.
 void require_finite_logits(const Variable& logits, const TokenBatch& batch, Index layer);

@@ -3,8 +3,10 @@
 #include "core/error.hpp"
 #include "core/mapped_file.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/other_program.hpp"
 #include "tests/support/temporary_folder.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -25,6 +27,17 @@ TEST_CASE("A file is replaced whole, whatever a kill has left beside it", "[file
   CHECK(read_file(path) == "new");
   CHECK_FALSE(fs::exists(path.string() + ".tmp"));
   CHECK_THROWS_WITH(replace_file(folder.path() / "none" / "a", std::string("x")), Contains("none/a"));
+}
+
+TEST_CASE("A program that is started while a file is locked does not keep the lock", "[file]") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "lock";
+  std::optional<FileLock> lock(std::in_place, path, "works here");
+  const OtherProgram program;
+  CHECK_THROWS_WITH(FileLock(path, "works here"), "another process works here");
+  lock.reset();
+  CHECK_NOTHROW(FileLock(path, "works here"));
+  CHECK(program.lives());
 }
 
 TEST_CASE("A mapped file shows the bytes of the file", "[file]") {

@@ -328,6 +328,14 @@ TEST_CASE("a product is not written over one of its factors", "[gemm]") {
   CHECK_THROWS_WITH(gemm::backward_input(c, swap, c, Precision::float32), Contains("lies over a factor"));
   CHECK_THROWS_AS(gemm::forward(swap, c, c, Precision::float32), Error);
   CHECK_THROWS_AS(gemm::backward_weight(c, swap, c, Precision::float32), Error);
+  CHECK_THROWS_AS(gemm::backward_weight(swap, c, c, Precision::float32), Error);
+  Weights weights(2, 2);
+  ParameterStore store(weights, 5);
+  for (const Precision precision : {Precision::float32, Precision::bfloat16}) {
+    CHECK_THROWS_WITH(gemm::forward(c, weights.first.packed(), c, precision), Contains("lies over a factor"));
+    CHECK_THROWS_WITH(gemm::backward_input(c, weights.first.packed(), c, precision),
+                      Contains("lies over a factor"));
+  }
   CHECK(c == Matrix{{1.0F, 2.0F}, {3.0F, 4.0F}});
   Matrix product(2, 2);
   gemm::backward_input(c, swap, product, Precision::float32);

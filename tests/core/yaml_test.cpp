@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 using namespace moelab;
 using yaml::Node;
@@ -51,6 +53,30 @@ std::string help_of_integer(const std::string& text) {
 }
 
 }  // namespace
+
+TEST_CASE("Asking a value for what it does not have does not change it") {
+  static_assert(std::is_same_v<decltype(std::declval<const Node&>().find("")), const Node*>);
+  Result r = read("list: [1, 2, 3]\nscalar: x\nnull_value:\nmapping: {a: 1}\n");
+  REQUIRE(r.errors.empty());
+  const Node before = r.node;
+  for (Node::Entry& entry : r.node.entries) {
+    INFO(entry.key);
+    Node& value = entry.value;
+    for (const char* key : {"7", "0", "3", "b", ""}) {
+      CHECK(value.find(key) == nullptr);
+      CHECK(std::as_const(value).find(key) == nullptr);
+      CHECK(value.find_entry(key) == nullptr);
+      value.erase(key);
+    }
+  }
+  CHECK(r.node == before);
+  CHECK(r.node.find("list")->is_list());
+  CHECK(r.node.find("list")->items.size() == 3);
+  CHECK(r.node.find("scalar")->is_scalar());
+  CHECK(r.node.find("null_value")->is_null());
+  CHECK(r.node.find("mapping")->entries.size() == 1);
+  CHECK(yaml::emit(r.node) == yaml::emit(before));
+}
 
 TEST_CASE("Values keep their text, order and position") {
   const Result r = read("a: 1\nb:\n  - x\n  - {c: 'no', d: }\n");

@@ -5,6 +5,7 @@
 #include "moe/routing_plan.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/ffn_yaml.hpp"
+#include "tests/support/kind_examples.hpp"
 
 #include <cmath>
 #include <map>
@@ -173,6 +174,54 @@ TEST_CASE("routing in bfloat16 is that of float32: choices, weights and losses h
   context.precision = gemm::Precision::bfloat16;
   const FfnOutput output = ffn.forward(Variable(Matrix::Ones(5, 16)), context);
   CHECK(output.routing->expert_of == std::vector<std::int32_t>(5, 1));
+}
+
+namespace {
+
+// All that a router returns and the gradients of its parameters, for a layer of this precision.
+std::vector<Matrix> routed(const std::string& layer, gemm::Precision precision) {
+  const test::Ffn ffn(layer, kWidth);
+  for (const NamedParameter& p : ffn.store->parameters()) {
+    random::fill_normal(p.parameter->value(), random::Stream(5, p.path), 0.15);
+    p.parameter->mark_changed();
+  }
+  std::vector<std::int32_t> ids(kTokens);
+  for (std::size_t t = 0; t < ids.size(); ++t) ids[t] = static_cast<std::int32_t>(t % 50);
+  TokenBatch batch = test::batch_of(kTokens);
+  batch.ids = ids;
+  ForwardContext context = test::training_context();
+  context.precision = precision;
+  const Variable x(random_rows(kTokens, kWidth, "x"), true);
+  const Routing r = ffn.moe().router().route({x, batch, context, {}});
+  std::vector<Matrix> all;
+  Matrix experts(r.choices.size(), 1);
+  for (Index c = 0; c < experts.rows(); ++c) {
+    experts(c, 0) = static_cast<Scalar>(r.choices.expert_of[static_cast<std::size_t>(c)]);
+  }
+  all.push_back(std::move(experts));
+  for (const Variable& v :
+       {r.logits, r.scores, r.clean_logits, r.noise_std, r.weights,
+        r.mixing ? r.mixing->dispatch : Variable(), r.mixing ? r.mixing->combine : Variable()}) {
+    if (!v.defined()) continue;
+    all.emplace_back(v.value());
+    if (v.requires_grad()) backward(v, random_rows(v.rows(), v.cols(), "dv"));
+  }
+  all.emplace_back(x.grad());
+  all.emplace_back(ffn.store->grads());
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("every router with every projection routes in float32, whatever the layer's precision",
+          "[moe][bfloat16]") {
+  for (const auto& [kind, layers] : test::router_examples()) {
+    for (const std::string& layer : layers) {
+      INFO(layer);
+      const bool same = routed(layer, gemm::Precision::bfloat16) == routed(layer, gemm::Precision::float32);
+      CHECK(same);  // thousands of numbers
+    }
+  }
 }
 
 TEST_CASE("shared experts and the dense FFN in bfloat16 are within its rounding", "[moe][bfloat16]") {

@@ -7,6 +7,7 @@
 #include "tests/support/model_yaml.hpp"
 
 #include <cmath>
+#include <limits>
 
 using namespace moelab;
 
@@ -70,6 +71,9 @@ TEST_CASE("padding of a classifier changes nothing, whatever stands there", "[mo
     CHECK_THAT(model.forward(two, {}).target_losses[0], WithinAbs(before.target_losses[0], 1e-12));
     batch.features.row(1) *= 100;
     batch.features.row(3) *= -100;
+    CHECK(model.forward(batch, {}).target_losses == before.target_losses);
+    for (const Index row : {1, 3})
+      batch.features.row(row).setConstant(std::numeric_limits<Scalar>::quiet_NaN());
     CHECK(model.forward(batch, {}).target_losses == before.target_losses);
     CHECK(test::gradient_mismatch(
               [&](const std::vector<Variable>&) {

@@ -8,6 +8,7 @@
 #include "tests/support/model_yaml.hpp"
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -361,6 +362,10 @@ TEST_CASE("an FFN model maps features to targets", "[models][gradient]") {
     CHECK(output.num_counted == 5);
     CHECK_THAT(output.loss.item(), WithinAbs(mean_of_counted(output), 1e-13));
     CHECK(test::gradient_mismatch(loss_of(model, batch), {}, model) == "");
+    Batch anything = batch;
+    anything.features.row(2).setConstant(std::numeric_limits<Scalar>::quiet_NaN());
+    CHECK(model.forward(anything, kTraining).loss.item() == output.loss.item());
+    CHECK(test::gradient_mismatch(loss_of(model, anything), {}, model) == "");
 
     FfnModel square(config, 4, 4);  // no maps are needed
     CHECK(paths(square).count("in.w") == 0);

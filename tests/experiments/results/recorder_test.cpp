@@ -6,9 +6,12 @@
 #include "experiments/results/run_group.hpp"
 #include "tests/experiments/results/example_run.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/other_program.hpp"
 #include "tests/support/temporary_folder.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 using namespace moelab;
 
@@ -111,6 +114,39 @@ TEST_CASE("recorder resumes at a checkpoint as if nothing had happened", "[recor
     const std::string path = std::string("runs/moe-s1/") + name;
     CHECK(one.read<double>(path) == two.read<double>(path));
   }
+}
+
+TEST_CASE("a record is in the file as soon as it is recorded, without a snapshot or a sync", "[recorder]") {
+  const TemporaryFolder folder;
+  Recorder recorder = Recorder::create(folder.path(), example_info("moe", 1));
+  const auto check_lines = [&](std::int64_t expected) {
+    const std::string text = dump(folder.path());  // as another process reads it, or after a SIGKILL
+    REQUIRE(std::count(text.begin(), text.end(), '\n') == expected);
+    REQUIRE(text.back() == '\n');
+    REQUIRE(recorder.num_records() == expected);
+  };
+  for (std::int64_t step = 1; step <= 3; ++step) {
+    recorder.record_train(example_train(step, 1));
+    check_lines(3 * step - 2);
+    recorder.record_routing(example_routing(step));
+    check_lines(3 * step - 1);
+    recorder.record_eval(example_eval(step, 1));
+    check_lines(3 * step);
+    CHECK(recover_run(folder.path()).train.size() == static_cast<std::size_t>(step));
+  }
+}
+
+// flock() belongs to the open file, which a child process would have too.
+TEST_CASE("a program that is started while a journal is open does not keep its lock", "[recorder]") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "metrics.jsonl";
+  std::optional<JournalWriter> journal(path);
+  REQUIRE(journal->lock_problem().empty());
+  const OtherProgram program;
+  CHECK_THROWS_WITH(JournalWriter(path), Contains("another process writes"));
+  journal.reset();
+  CHECK_NOTHROW(JournalWriter(path));
+  CHECK(program.lives());
 }
 
 TEST_CASE("recorder makes no group of arrays that are longer than the experts", "[recorder]") {
