@@ -1,6 +1,7 @@
 #include "experiments/results/recorder.hpp"
 
-#include "core/error.hpp"
+#include "core/damaged_file.hpp"
+#include "core/file.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/results/run_group.hpp"
 #include "experiments/results/run_info_json.hpp"
@@ -118,7 +119,7 @@ RunData recover_run(const std::filesystem::path& folder) {
   data.status = RunStatus::interrupted;
   data.status_reason = "rebuilt from the journal";
   const std::filesystem::path snapshot = folder / kSnapshot;
-  if (!std::filesystem::exists(snapshot)) return data;
+  if (!file_exists(snapshot)) return data;
   try {
     const ResultsFile file(snapshot);
     const RunSummary& summary = file.run(data.info.name);
@@ -129,7 +130,7 @@ RunData recover_run(const std::filesystem::path& folder) {
     if (summary.status == RunStatus::running) return data;
     data.status = summary.status;
     data.status_reason = file.reader().text_attribute(group, "status_reason");
-  } catch (const Error& error) {
+  } catch (const DamagedFile& error) {
     data.status_reason = std::string("rebuilt from the journal; run.h5 was not readable: ") + error.what();
   }
   return data;

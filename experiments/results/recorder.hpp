@@ -58,9 +58,9 @@ class Recorder {
 // record.
 JournalEnd read_run_journal(const std::filesystem::path& folder, RunData& data);
 
-// Reads run.json, the journal and, where it is readable, what only run.h5 holds (evaluation statistics,
+// Reads run.json, the journal and, where it is not damaged, what only run.h5 holds (evaluation statistics,
 // samples), and returns the run as far as it was recorded. Its status is `interrupted` unless run.h5 says how
-// it ended.
+// it ended. Error also where run.h5 cannot be read now: it may be whole.
 RunData recover_run(const std::filesystem::path& folder);
 
 }  // namespace moelab

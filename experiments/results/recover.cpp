@@ -1,6 +1,7 @@
 #include "experiments/results/recover.hpp"
 
-#include "core/error.hpp"
+#include "core/damaged_file.hpp"
+#include "core/file.hpp"
 #include "experiments/results/experiment_json.hpp"
 #include "experiments/results/recorder.hpp"
 #include "experiments/results/results_file.hpp"
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 // run.h5, where it is whole and has records of a curve that the journal lacks: a journal that was copied in
 // part, say.
 std::optional<RunSummary> fuller_snapshot(const fs::path& path, const RunData& journal) {
+  if (!file_exists(path)) return std::nullopt;
   try {
     const ResultsFile file(path);
     const std::string& run = journal.info.name;
@@ -27,7 +29,7 @@ std::optional<RunSummary> fuller_snapshot(const fs::path& path, const RunData& j
     };
     if (lacks("train/loss", journal.train.size()) || lacks("eval/loss", journal.eval.size()))
       return file.run(run);
-  } catch (const Error&) {
+  } catch (const DamagedFile&) {
     // It is about to be replaced.
   }
   return std::nullopt;
@@ -58,8 +60,8 @@ RecoveredRun recover_one(const fs::path& folder) {
 // What results.h5 said of the experiment, or what was written down when it began.
 ExperimentInfo experiment_of(const RunStore& store) {
   try {
-    if (fs::exists(store.results_path())) return ResultsFile(store.results_path()).experiment();
-  } catch (const Error&) {
+    if (file_exists(store.results_path())) return ResultsFile(store.results_path()).experiment();
+  } catch (const DamagedFile&) {
     // It is about to be replaced.
   }
   ExperimentInfo info = read_experiment_json(store.info_path());

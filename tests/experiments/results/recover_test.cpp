@@ -88,6 +88,14 @@ TEST_CASE("recover rebuilds the files of an experiment after a kill", "[recover]
     replace_file(torn, journal);
     CHECK_FALSE(recover(store.folder()).at(1).kept);
   }
+  SECTION("one whose run.h5 cannot be read now is named, and left as it is") {
+    const auto snapshot = store.run_folder("moe-s1") / "run.h5";
+    std::filesystem::remove(snapshot);
+    std::filesystem::create_symlink("run.h5", snapshot);  // it leads in a circle
+    CHECK_THAT(recover(store.run_folder("moe-s1")).at(0).error,
+               Contains("run.h5") && Contains("symbolic links"));
+    CHECK(std::filesystem::is_symlink(snapshot));
+  }
   SECTION("one that is being written is left alone") {
     const JournalWriter writer(torn);
     CHECK_THAT(recover(store.run_folder("moe-s1")).at(0).error, Contains("another process writes"));
