@@ -99,7 +99,7 @@ void TrainConfig::fields(FieldVisitor& v) {
   v("non_finite", non_finite,
     {.help =
          "A step whose loss or gradient is not finite ends the run, or leaves the weights as they are; more "
-         "than 10 such steps in a row always end it",
+         "than 10 such steps in a row, and weights that are not finite, always end it",
      .choices = {"stop", "skip"}});
   v("checkpoint", checkpoint,
     {.help = "When to save what a resumed run needs", .when_absent = "none are kept"});

@@ -25,8 +25,19 @@ Variable Block::residual(const Variable& x, const Variable& y, const char* subla
                          const ForwardContext& context) const {
   const std::string path = options_.name + sublayer;
   context.observe(path, y);
-  if (!context.training || options_.dropout == 0) return ops::add(x, y);
-  return ops::add(x, ops::dropout(y, options_.dropout, context.stream("dropout/" + path + ".output")));
+  Variable sum =
+      !context.training || options_.dropout == 0
+          ? ops::add(x, y)
+          : ops::add(x, ops::dropout(y, options_.dropout, context.stream("dropout/" + path + ".output")));
+  context.observe(path + ".residual", sum);
+  return sum;
+}
+
+Variable Block::normalise(Norm& norm, const char* name, const Variable& x,
+                          const ForwardContext& context) const {
+  Variable y = norm.forward(x, context);
+  context.observe(options_.name + name, y);
+  return y;
 }
 
 moe::FfnOutput Block::forward(const Variable& x, const moe::TokenBatch& batch,
@@ -35,14 +46,14 @@ moe::FfnOutput Block::forward(const Variable& x, const moe::TokenBatch& batch,
     return attn_.forward(h, batch.seq_len, batch.is_real, context);
   };
   if (options_.pre_norm) {
-    const Variable h = residual(x, attend(norm1_.forward(x, context)), ".attn", context);
-    moe::FfnOutput out = ffn_->forward(norm2_.forward(h, context), batch, context);
+    const Variable h = residual(x, attend(normalise(norm1_, ".norm1", x, context)), ".attn", context);
+    moe::FfnOutput out = ffn_->forward(normalise(norm2_, ".norm2", h, context), batch, context);
     out.y = residual(h, out.y, ".ffn", context);
     return out;
   }
-  const Variable h = norm1_.forward(residual(x, attend(x), ".attn", context), context);
+  const Variable h = normalise(norm1_, ".norm1", residual(x, attend(x), ".attn", context), context);
   moe::FfnOutput out = ffn_->forward(h, batch, context);
-  out.y = norm2_.forward(residual(h, out.y, ".ffn", context), context);
+  out.y = normalise(norm2_, ".norm2", residual(h, out.y, ".ffn", context), context);
   return out;
 }
 

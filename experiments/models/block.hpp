@@ -33,6 +33,8 @@ class Block : public Module {
   // x + dropout(y) with the numbers of that sub-layer.
   Variable residual(const Variable& x, const Variable& y, const char* sublayer,
                     const ForwardContext& context) const;
+  // norm(x). Both tell the observer what comes out.
+  Variable normalise(Norm& norm, const char* name, const Variable& x, const ForwardContext& context) const;
 
   BlockOptions options_;
   Norm norm1_;

@@ -30,12 +30,17 @@ ModelOutput FfnModel::forward(const Batch& batch, const ForwardContext& context)
   ModelOutput output;
   const moe::TokenBatch tokens{batch.num_sequences, batch.seq_len, {}, batch.is_real};
   Variable x = moe::zero_padding(Variable(batch.features), tokens);
-  if (in_) x = in_->forward(x, context);
+  if (in_) {
+    x = in_->forward(x, context);
+    context.observe("in", x);
+  }
   for (std::size_t i = 0; i < ffns_.size(); ++i) {
     moe::FfnOutput ffn = ffns_[i]->forward(x, tokens, context);
     const Variable y = std::exchange(ffn.y, Variable());
-    context.observe(fmt::format("layers.{}.ffn", i), y);
+    const std::string path = fmt::format("layers.{}.ffn", i);
+    context.observe(path, y);
     x = residual_ ? ops::add(x, y) : y;
+    if (residual_) context.observe(path + ".residual", x);
     output.ffn.push_back(std::move(ffn));
   }
   if (out_) x = out_->forward(x, context);

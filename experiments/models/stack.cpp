@@ -71,6 +71,7 @@ Stack::Output Stack::forward(Variable x, const moe::TokenBatch& batch, const For
     output.ffn.push_back(std::move(ffn));
   }
   output.x = final_norm_ ? final_norm_->forward(x, context) : x;
+  if (final_norm_) context.observe("final_norm", output.x);
   return output;
 }
 

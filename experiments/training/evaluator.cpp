@@ -1,6 +1,7 @@
 #include "experiments/training/evaluator.hpp"
 
 #include "core/error.hpp"
+#include "experiments/training/finite.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,24 +15,17 @@ namespace {
 // batches draw the same whether more follow or not.
 constexpr std::uint64_t kMaxBatches = std::uint64_t{1} << 32;
 
-ModelOutput forward(Model& model, const Batch& batch, const ForwardContext& context) {
-  try {
-    return model.forward(batch, context);
-  } catch (const NonFiniteError& e) {
-    throw NonFiniteError(fmt::format("step {}: in the evaluation: {}", context.step, e.what()));
-  }
-}
-
 // A row that is not counted has NaN for its loss, as one whose loss is NaN: only their number tells them
 // apart.
-void require_finite_losses(const ModelOutput& output, std::uint64_t step) {
+void require_finite_losses(const ModelOutput& output, Model& model, const Batch& batch,
+                           const ForwardContext& context) {
   const auto finite =
       static_cast<Index>(std::count_if(output.target_losses.begin(), output.target_losses.end(),
                                        [](double loss) { return std::isfinite(loss); }));
   if (finite == output.num_counted) return;
-  throw NonFiniteError(
-      fmt::format("step {}: in the evaluation: the losses of {} of {} targets are not finite", step,
-                  output.num_counted - finite, output.num_counted));
+  name_non_finite(model, batch, context,
+                  fmt::format("the losses of {} of {} targets are not finite", output.num_counted - finite,
+                              output.num_counted));
 }
 
 }  // namespace
@@ -59,8 +53,8 @@ Evaluation evaluate(Model& model, const Dataset& data, const EvaluationPlan& pla
     const Index count = std::min<Index>(plan.batch_sequences, num_sequences - first);
     const Batch batch = data.eval_batch(first, count);
     context.micro_batch = static_cast<std::uint64_t>(first / plan.batch_sequences);
-    const ModelOutput output = forward(model, batch, context);
-    require_finite_losses(output, context.step);
+    const ModelOutput output = checked_forward(model, batch, context);
+    require_finite_losses(output, model, batch, context);
     const Index targets_per_sequence = static_cast<Index>(output.target_losses.size()) / batch.num_sequences;
     for (std::size_t i = 0; i < output.target_losses.size(); ++i) {
       if (std::isnan(output.target_losses[i])) continue;

@@ -62,7 +62,7 @@ StepResult forward_backward(Model& model, const std::vector<Batch>& micro_batche
       add_to(result.auxiliary_losses, loss.name, share * loss.value / loss.layers);
     }
     if (!std::isfinite(static_cast<double>(total.item()))) {
-      name_non_finite(model, micro_batches[i], context, "the training loss");
+      name_non_finite(model, micro_batches[i], context, "the training loss is not finite");
     }
     backward(total, Matrix::Constant(1, 1, static_cast<Scalar>(share)));
 

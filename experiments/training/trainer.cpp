@@ -67,6 +67,7 @@ Trainer::Trainer(const Run& run, Model& model, const Dataset& data, Recorder& re
       hooks_(std::move(hooks)),
       blocks_(mixtures_of(model)),
       monitor_(model, data),
+      states_(states(model)),
       store_(model, static_cast<std::uint64_t>(run.seed)),
       optimizer_(make_optimizer(run.config.train.optimizer, store_)),
       schedule_(make_schedule(run.config.train)),
@@ -198,16 +199,19 @@ void Trainer::take_step() {
     norm = gradient_norm();
   } catch (const NonFiniteError& e) {
     if (config.non_finite == "stop") throw;
+    require_finite_state(model_, *optimizer_, step_ + 1);  // no later step would go better
     skip_step(e.what());
     train_seconds_ += seconds_since(start);
     return;
   }
   skipped_in_a_row_ = 0;
   const double lr = config.optimizer.lr * schedule_.factor(tokens());
-  optimizer_->step(lr);
+  bool all_finite = optimizer_->step(lr);
   for (std::size_t l = 0; l < blocks_.size(); ++l) {
     blocks_[l]->after_step(expert_tokens(result.routing[l]), num_tokens(result.routing[l]));
   }
+  all_finite = all_finite && states_are_finite(states_);
+  if (!all_finite) require_finite_state(model_, *optimizer_, step_ + 1);
   ++step_;
   const double seconds = seconds_since(start);
   train_seconds_ += seconds;

@@ -78,6 +78,7 @@ class Trainer {
   TrainerHooks hooks_;
   std::vector<moe::FfnBlock*> blocks_;  // mixtures only
   RoutingMonitor monitor_;
+  std::vector<NamedState> states_;
   ParameterStore store_;
   std::unique_ptr<Optimizer> optimizer_;
   Schedule schedule_;

@@ -131,8 +131,9 @@ TEST_CASE("dropout draws other numbers in every layer, sub-layer and step, and n
   CHECK(output(o, kEvaluation) == output(other, kEvaluation));
 }
 
-TEST_CASE("a block tells the observer the outputs of its sub-layers", "[models]") {
-  Block block = make_block(options(true, NormOptions::Kind::rms));
+TEST_CASE("a block tells the observer what it computes, in order", "[models]") {
+  const bool pre_norm = GENERATE(true, false);
+  Block block = make_block(options(pre_norm, NormOptions::Kind::rms));
   ParameterStore store(block, 1);
   std::vector<std::string> seen;
   const ForwardContext::Observer observer = [&](const std::string& path, const Variable&) {
@@ -141,5 +142,11 @@ TEST_CASE("a block tells the observer the outputs of its sub-layers", "[models]"
   ForwardContext context;
   context.observer = &observer;
   block.forward(Variable(random_matrix(6, 4, 1)), kBatch, context);
-  CHECK(seen == std::vector<std::string>{"layers.3.attn", "layers.3.ffn"});
+  if (pre_norm) {
+    CHECK(seen == std::vector<std::string>{"layers.3.norm1", "layers.3.attn", "layers.3.attn.residual",
+                                           "layers.3.norm2", "layers.3.ffn", "layers.3.ffn.residual"});
+  } else {
+    CHECK(seen == std::vector<std::string>{"layers.3.attn", "layers.3.attn.residual", "layers.3.norm1",
+                                           "layers.3.ffn", "layers.3.ffn.residual", "layers.3.norm2"});
+  }
 }

@@ -5,8 +5,11 @@
 #include "experiments/models/make_model.hpp"
 #include "experiments/results/recorder.hpp"
 #include "experiments/training/checkpoint_folder.hpp"
+#include "experiments/training/evaluator.hpp"
 #include "experiments/training/finite.hpp"
 #include "experiments/training/run_one.hpp"
+#include "experiments/training/train_step.hpp"
+#include "experiments/training/trainer.hpp"
 #include "moe/routers/top_k.hpp"
 #include "tests/experiments/training/small_experiment.hpp"
 #include "tests/support/catch.hpp"
@@ -62,7 +65,7 @@ struct Ended {
 };
 
 // 24 steps of 8 tokens of one mixture of two experts.
-Ended trained(const TemporaryFolder& folder, const Dataset& data, std::vector<std::string> overrides) {
+Experiment experiment_of(const TemporaryFolder& folder, std::vector<std::string> overrides) {
   folder.write(
       "e.yaml",
       "version: 1\n"
@@ -73,7 +76,19 @@ Ended trained(const TemporaryFolder& folder, const Dataset& data, std::vector<st
       "log: {every_steps: 1}\n");
   LoadOptions options;
   options.overrides = std::move(overrides);
-  const Experiment experiment = load_experiment(folder.path() / "e.yaml", options);
+  return load_experiment(folder.path() / "e.yaml", options);
+}
+
+RunInfo info_of(const Run& run, const Dataset& data, Model& model) {
+  RunInfo info;
+  info.name = run.name;
+  info.domains = data.domains();
+  info.moe_layers = moe_layers(model);
+  return info;
+}
+
+Ended trained(const TemporaryFolder& folder, const Dataset& data, std::vector<std::string> overrides) {
+  const Experiment experiment = experiment_of(folder, std::move(overrides));
   fs::remove_all(folder.path() / "run");
   fs::create_directories(folder.path() / "run");
   Ended ended;
@@ -91,7 +106,7 @@ TEST_CASE("a step with a NaN in its data ends the run, or is skipped, as the con
   SECTION("one batch a step") {
     const Ended stopped = trained(folder, BrokenData({5}), {"train.non_finite=stop"});
     CHECK(stopped.result.status == RunStatus::diverged);
-    CHECK_THAT(stopped.result.reason, Contains("step 6: "));
+    CHECK(stopped.result.reason == "step 6: the data: features are not finite (NaN at row 1, column 2)");
     CHECK(stopped.data.train.back().step == 5);
 
     const Ended skipped = trained(folder, BrokenData({5, 6, 20}), {"train.non_finite=skip"});
@@ -163,9 +178,10 @@ TEST_CASE("a skipped step leaves weights, moments and expert biases as they were
 }
 
 TEST_CASE("parameters that are not finite are never written to a checkpoint", "[non_finite]") {
-  // Warm-up: the first step has a learning rate of 0, the second one that is infinite in float32.
+  // Warm-up: the first step has a learning rate of 0; at the second Adam's correction for its start makes the
+  // rate infinite in float32.
   const SmallExperiment fixture(
-      {"train.optimizer.lr=1e39", "train.checkpoint={every_tokens: 128, keep: 12}"});
+      {"train.optimizer.lr=3e38", "train.checkpoint={every_tokens: 128, keep: 12}"});
   const Run& run = fixture.run("moe");
   const fs::path folder = fixture.folder.path() / "diverging";
   fs::create_directories(folder);
@@ -173,6 +189,106 @@ TEST_CASE("parameters that are not finite are never written to a checkpoint", "[
   CHECK(result.status == RunStatus::diverged);
   CHECK_THAT(result.reason, Contains("step 2: parameter ") && Contains(" is not finite"));
   CHECK(CheckpointFolder(folder / "checkpoints").steps() == std::vector<std::int64_t>{1});
+}
+
+// Without checkpoints, too, and with `skip`: an update that has gone wrong cannot be left out any more.
+TEST_CASE("weights that an update breaks are found at its step, by their names", "[non_finite]") {
+  const TemporaryFolder folder;
+  for (const std::string choice : {"stop", "skip"}) {
+    const Ended ended =
+        trained(folder, BrokenData({}), {"train.optimizer.lr=3e38", "train.non_finite=" + choice});
+    INFO(ended.result.reason);
+    CHECK(ended.result.status == RunStatus::diverged);
+    CHECK_THAT(ended.result.reason, Contains("step 1: parameter layers.0.ffn."));
+    CHECK(ended.notes.empty());
+    CHECK(ended.data.train.empty());
+  }
+}
+
+TEST_CASE("broken weights of an expert that has no tokens are found in the next step", "[non_finite]") {
+  const TemporaryFolder folder;
+  const BrokenData data({});
+  const Experiment experiment = experiment_of(folder, {"train.non_finite=skip"});
+  const Run& run = experiment.runs.front();
+  const auto model = make_model(run.config.model, shape_of(data));
+  Recorder recorder = Recorder::create(folder.path(), info_of(run, data, *model));
+  Trainer trainer(run, *model, data, recorder, {});
+  for (const NamedParameter& p : trainer.parameters().parameters()) {
+    MatrixView w = p.parameter->value();
+    // All features are positive: every token goes to expert 0.
+    if (p.path == "layers.0.ffn.router.weight") w.row(0).setConstant(1), w.row(1).setConstant(-1);
+    if (p.path == "layers.0.ffn.experts.1.w1") w(2, 1) = std::numeric_limits<Scalar>::infinity();
+    p.parameter->mark_changed();
+  }
+  CHECK_THROWS_WITH(trainer.train(),
+                    "step 1: parameter layers.0.ffn.experts.1.w1 is not finite (infinity at "
+                    "row 2, column 1)");
+}
+
+// Biases that move by 3e38 a step. All rows are multiples of one, so all tokens go to the same of three
+// experts, and of the other two, which rise to 3e38 in the first step, one has no tokens in the second and
+// becomes infinite.
+TEST_CASE("what routers keep is found at the step that breaks it", "[non_finite]") {
+  const TemporaryFolder folder;
+  const Ended ended = trained(folder, BrokenData({}),
+                              {"model.ffn.experts.count=3", "model.ffn.router.expert_bias={rate: 3e38}"});
+  INFO(ended.result.reason);
+  CHECK(ended.result.status == RunStatus::diverged);
+  CHECK_THAT(ended.result.reason,
+             Contains("step 2: state layers.0.ffn.router.expert_bias is not finite (infinity"));
+}
+
+// The router is the first to look at its input, but not the one to blame.
+TEST_CASE("what breaks before a router is named, in training and in evaluation", "[non_finite]") {
+  const SmallExperiment fixture;
+  const Run& run = fixture.run("moe");
+  const auto model = make_model(run.config.model, shape_of(*fixture.data));
+  ParameterStore store(*model, 1);
+  for (const NamedParameter& p : store.parameters()) {
+    if (p.path.starts_with("layers.1.attn.")) p.parameter->value().setConstant(1e30F);
+    p.parameter->mark_changed();
+  }
+  ForwardContext context;
+  context.step = 6;
+  CHECK_THROWS_WITH(forward_backward(*model, {fixture.data->train_batch(1, 0, 2)}, context),
+                    Contains("step 7: the output of layers.1.attn is not finite ("));
+  CHECK_THROWS_WITH(evaluate(*model, *fixture.data, {2, 64}, context),
+                    Contains("step 6: in the evaluation: the output of layers.1.attn is not finite ("));
+  // A logit of its own making is the router's.
+  for (const NamedParameter& p : store.parameters()) {
+    if (p.path.starts_with("layers.1.attn.")) p.parameter->value().setZero();
+    if (p.path == "layers.1.ffn.router.weight") p.parameter->value().setConstant(3e38F);
+    if (p.path == "layers.1.norm2.g") p.parameter->value().setConstant(100);
+    p.parameter->mark_changed();
+  }
+  CHECK_THROWS_WITH(forward_backward(*model, {fixture.data->train_batch(1, 0, 2)}, context),
+                    Contains("step 7: [router] layer 1: the logit of token 0 "));
+}
+
+// y = 1e15 h with h near 1 against targets of 1e18: the loss is 1e36, its gradient by h 1e18 / N * 1e15 or
+// so. In layer 1, h = 1e10 relu(1e-10 x): forward all is near 1, backward the gradient by the activation is
+// above 1e38. What lies nearer to the loss (w2 of layer 1, the head) stays finite, all before it is not.
+TEST_CASE("of the gradients that overflow the one next to the loss is named", "[non_finite]") {
+  const TemporaryFolder folder;
+  const BrokenData data({}, 1, 1e18);
+  const Experiment experiment = experiment_of(folder, {"model.d_model=8", "model.num_layers=2",
+                                                       "model.ffn={kind: dense, activation: relu, d_ff: 4}"});
+  const auto model = make_model(experiment.runs.front().config.model, shape_of(data));
+  ParameterStore store(*model, 1);
+  for (const NamedParameter& p : store.parameters()) {
+    const bool is_head = p.path == "out.w";
+    const bool down = p.path == "layers.1.ffn.w1", up = p.path == "layers.1.ffn.w2";
+    p.parameter->value().setConstant(is_head ? 1e15F : down ? 1e-10F : up ? 1e10F : 0.25F);
+    p.parameter->mark_changed();
+  }
+  store.zero_grads();
+  forward_backward(*model, {data.train_batch(1, 0, 8)}, ForwardContext{});
+  for (const NamedParameter& p : store.parameters()) {
+    INFO(p.path);
+    const bool after = p.path.starts_with("out.") || p.path == "layers.1.ffn.w2";
+    CHECK(p.parameter->grad().allFinite() == after);
+  }
+  CHECK_THROWS_WITH(grad_norm(store), "[optimizer] the gradient of layers.1.ffn.w1 is not finite");
 }
 
 // Targets of 5e18 give losses below 1e38 and, at features of 1000, gradients above 1e20, whose squares are

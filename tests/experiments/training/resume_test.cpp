@@ -277,7 +277,8 @@ TEST_CASE("the time of a run is that of all its executions", "[resume]") {
 TEST_CASE("steps that were skipped count on after a resume", "[resume]") {
   // The second step leaves weights that no loss survives.
   const SmallExperiment fixture({"train.optimizer.lr=1e30", "train.grad_clip=null", "train.non_finite=skip",
-                                 "train.max_steps=30", "eval={max_tokens: 64}", kCheckpoints.front()});
+                                 "train.max_steps=30", "eval={every_tokens: null, max_tokens: 64}",
+                                 kCheckpoints.front()});
   const RunResult whole = run_one(fixture.run("dense"), setup_in(fixture, "whole"));
   REQUIRE(whole.status == RunStatus::diverged);
   REQUIRE_THAT(whole.reason, Contains("10 steps before it were skipped"));
