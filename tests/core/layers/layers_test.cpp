@@ -126,9 +126,18 @@ TEST_CASE("a tied head adds its gradient to that of the embedding", "[layers][gr
   CHECK_THROWS_WITH(Head(4, 7, &module.embed), Contains("(7, 4) tied to a table (6, 4)"));
 }
 
-TEST_CASE("an untied head has a table of its own", "[layers]") {
+TEST_CASE("an untied head has a table of its own, and the product of a tied one", "[layers]") {
   Head head(4, 6, nullptr);
   CHECK(declared(head).parameters == Shapes{{"m", {6, 4}}});
+  CHECK(declared(head).products == Shapes{{"m", {6, 4}}});
+  // d = 8, V = 32: 2 * 8 * 32 = 512 FLOPs a token, whose table it is.
+  Embedding embed(32, 8);
+  for (Embedding* table : {static_cast<Embedding*>(nullptr), &embed}) {
+    Head counted(8, 32, table);
+    const Shapes products = declared(counted).products;
+    REQUIRE(products.size() == 1);
+    CHECK(2 * products.at("m").first * products.at("m").second == 512);
+  }
 }
 
 TEST_CASE("output projections start smaller, by the number of sub-layers", "[layers]") {

@@ -364,6 +364,7 @@ TEST_CASE("an FFN model maps features to targets", "[models][gradient]") {
     CHECK(test::gradient_mismatch(loss_of(model, batch), {}, model) == "");
     Batch anything = batch;
     anything.features.row(2).setConstant(std::numeric_limits<Scalar>::quiet_NaN());
+    anything.regression_targets.row(2).setConstant(std::numeric_limits<Scalar>::quiet_NaN());
     CHECK(model.forward(anything, kTraining).loss.item() == output.loss.item());
     CHECK(test::gradient_mismatch(loss_of(model, anything), {}, model) == "");
 
