@@ -1,6 +1,8 @@
 // The smallest and the largest inputs through every registered router and expert. The blocks are made from
 // the fields that a kind declares as required, so that a new kind is tested as soon as it is registered.
 #include "core/error.hpp"
+#include "core/ops/elementwise.hpp"
+#include "core/ops/reduce.hpp"
 #include "moe/registry.hpp"
 #include "moe/routing_plan.hpp"
 #include "tests/moe/minimal_block.hpp"
@@ -77,8 +79,10 @@ void run(const std::string& text, const Matrix& x, Index num_experts, Index seq_
     const Variable leaf(x, true);
     const FfnOutput output = ffn.block->forward(leaf, tokens.batch, context_of(training));
     check_output(output, x.rows(), num_experts);
-    backward(output.y, Matrix::Ones(x.rows(), kWidth));
-    for (const AuxiliaryLoss& loss : output.losses) backward(loss.value);
+    // In one pass: a second one ends where the first has been.
+    Variable objective = ops::sum(output.y);
+    for (const AuxiliaryLoss& loss : output.losses) objective = ops::add(objective, loss.value);
+    backward(objective);
     CHECK(Matrix(leaf.grad()).allFinite());
     CHECK(Matrix(ffn.store->grads()).allFinite());
   }
