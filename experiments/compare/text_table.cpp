@@ -107,7 +107,14 @@ std::string latex_escaped(const std::string& text) {
 }
 
 std::string markdown_escaped(const std::string& text) {
-  return escaped(visible_line(text), "\\`*_<>|[&~$#", "\\");
+  std::string result = escaped(visible_line(text), "\\`*_<>|&~$#", "\\");
+  // Brackets are a link only where what it leads to follows at once; those of intervals stay as they are.
+  for (std::size_t at = 0; at + 1 < result.size(); ++at) {
+    if (result[at] != ']' || std::string_view("([:").find(result[at + 1]) == std::string_view::npos) continue;
+    result.insert(at, "\\");
+    ++at;
+  }
+  return result;
 }
 
 namespace {

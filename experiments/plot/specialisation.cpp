@@ -19,7 +19,9 @@ constexpr std::size_t kMaxBars = 20'000;  // of a figure
 constexpr std::size_t kMaxTokens = 500;   // of a sample
 
 void axis_numbers(Drawing& d, const Box& box, std::size_t count, bool horizontal) {
-  const std::size_t every = (count + 7) / 8;
+  const double widest = text_width(std::to_string(count), kFontSize) + 3;
+  const auto most = horizontal ? std::min<std::size_t>(8, static_cast<std::size_t>(box.w / widest)) : 8;
+  const std::size_t every = (count + most - 1) / most;
   for (std::size_t i = 0; i < count; i += every) {
     const double share = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
     if (horizontal) {
@@ -83,7 +85,8 @@ Drawing coactivation_figure(const ResultsFile& file, const FigureOptions& option
     axis_numbers(d, box, experts[l], true);
     axis_numbers(d, box, experts[l], false);
     d.add(Text{{box.x + side / 2, box.y + side + 24}, "expert j", kFontSize, Anchor::middle});
-    d.add(Text{{box.x - 22, box.y + side / 2}, "expert i", kFontSize, Anchor::middle, true});
+    const double widest = text_width(std::to_string(experts[l]), kFontSize);
+    d.add(Text{{box.x - 12 - widest, box.y + side / 2}, "expert i", kFontSize, Anchor::middle, true});
   }
   const double right = kLeft + static_cast<double>(columns) * (side + kGap) - kGap;
   colour_bar(d, {right + 12, kTop, 9, std::min(side, 120.0)}, 0, largest, "share");

@@ -61,6 +61,17 @@ def main():
         # Weights and two moments of 8,192 matrices of one number: what HDF5 takes for a dataset, and no more.
         assert checkpoints and max(map(os.path.getsize, checkpoints)) < 64 << 20, checkpoints
         assert "4096" in moelab(folder, "show", "runs/experts/latest/results.h5")
+        moelab(folder, "plot", "runs/experts/latest/results.h5", "coactivation", "-o", "pairs.svg")
+        assert os.path.getsize(os.path.join(folder, "pairs.svg")) < 10 << 20
+        # More of them have no co-activation, which is said before, and is no error of what reads the results.
+        write(folder, "more.yaml", FFN.format(name="more", width=1, ffn=many.replace("4096", "4100")))
+        assert "no co-activation" in moelab(folder, "check", "more.yaml")
+        assert "no co-activation" in moelab(folder, "run", "-q", "more.yaml")
+        results = "runs/more/latest/results.h5"
+        assert "no run of" in moelab(folder, "plot", results, "coactivation", "-o", "pairs.svg", code=1)
+        for command in (["show", results], ["compare", results], ["recover", "runs/more/latest"],
+                        ["plot", results, "domains", "-o", "x.svg"], ["report", results, "-o", "x.html"]):
+            moelab(folder, *command)
         write(folder, "wrong.yaml", FFN.format(name="wrong", width=0, ffn="{activation: relu, d_ff: 4}"))
         assert "d_model" in moelab(folder, "check", "wrong.yaml", code=2)
 

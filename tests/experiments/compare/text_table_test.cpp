@@ -38,7 +38,9 @@ TEST_CASE("text table whose cells are names of others", "[text_table]") {
       to_latex(cell(lines)),
       Contains("\na\\textbackslash{}n\\textbackslash{}immediate\\textbackslash{}write18\\{id\\} \\\\\n"));
   CHECK_THAT(to_markdown(cell("<b>&lt;\n![x](http://y) ~~$z$~~ #")),
-             Contains("\n| \\<b\\>\\&lt;\\\\n!\\[x](http://y) \\~\\~\\$z\\$\\~\\~ \\# |\n"));
+             Contains("\n| \\<b\\>\\&lt;\\\\n![x\\](http://y) \\~\\~\\$z\\$\\~\\~ \\# |\n"));
+  CHECK_THAT(to_markdown({{"a"}, {{"1.4 [1.2, 1.7] (1 not reached)"}, {"[a][b]]:"}}}),
+             Contains("| 1.4 [1.2, 1.7] (1 not reached) |\n| [a\\][b]\\]: |\n"));
   CHECK(to_csv(cell("=HYPERLINK(1)")) == "'=HYPERLINK(1)\n'=HYPERLINK(1)\n");
   CHECK(to_csv({{"a"}, {{"@SUM(A1,1)"}, {"-2+3"}, {"+1+cmd|' /C calc'!A0"}}}) ==
         "a\n\"'@SUM(A1,1)\"\n'-2+3\n'+1+cmd|' /C calc'!A0\n");
