@@ -13,6 +13,7 @@ struct Variable::Node {
   Matrix value;
   Matrix grad;  // empty until something is added
   bool requires_grad = false;
+  bool is_followed = false;  // its gradient has gone to its inputs
   Parameter* parameter = nullptr;
   std::vector<Variable> inputs;
   Backward backward;
@@ -117,6 +118,8 @@ void backward(const Variable& root, Matrix seed) {
   std::vector<std::pair<std::shared_ptr<Variable::Node>, std::size_t>> stack{{root.node_, 0}};
   while (!stack.empty()) {
     auto& [node, next] = stack.back();
+    require(!node->is_followed,
+            "[autograd] backward() came to an operation a second time; add what shares it first");
     if (next == node->inputs.size()) {
       order.push_back(std::move(node));
       stack.pop_back();
@@ -132,6 +135,7 @@ void backward(const Variable& root, Matrix seed) {
     if (!node.backward) continue;  // a leaf
     // Without a gradient nothing flowed here. (A value without entries never has one, and passes on nothing.)
     if (node.grad.size() > 0) node.backward(node.value, node.grad);
+    node.is_followed = true;
     node.backward = nullptr;
     node.grad.resize(0, 0);
     node.inputs.clear();

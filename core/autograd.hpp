@@ -56,7 +56,8 @@ class Variable {
 };
 
 // Propagates from a (1, 1) root with gradient 1. Frees the closures and inner gradients on the way, so a
-// graph can be followed once. Gradients of leaves accumulate.
+// graph can be followed once: Error where it, or a part that another root shares, was followed before.
+// Gradients of leaves accumulate.
 void backward(const Variable& root);
 // The same from any root with its gradient given, of the root's shape.
 void backward(const Variable& root, Matrix seed);

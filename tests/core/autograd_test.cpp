@@ -38,6 +38,18 @@ TEST_CASE("no closure is kept where no gradient is wanted", "[autograd]") {
   CHECK(x.grad()(0, 0) == 0);
 }
 
+TEST_CASE("a graph is followed once, from all that shares it", "[autograd]") {
+  const Variable x(scalar(3), true);
+  const Variable shared = product(x, x);
+  const Variable one = product(shared, Variable(scalar(2)));
+  const Variable other = product(shared, Variable(scalar(5)));
+  backward(one);
+  CHECK(x.grad()(0, 0) == 12);
+  CHECK_THROWS_WITH(backward(one), Contains("a second time"));
+  CHECK_THROWS_WITH(backward(other), Contains("a second time"));
+  CHECK(x.grad()(0, 0) == 12);
+}
+
 TEST_CASE("a detached value passes no gradient", "[autograd]") {
   const Variable x(scalar(3), true);
   backward(product(x, x.detach()));
