@@ -1,13 +1,12 @@
 #include "core/fields_reader.hpp"
 
 #include "core/error.hpp"
+#include "core/field_range.hpp"
 #include "core/suggest.hpp"
 #include "core/visible.hpp"
 #include "core/yaml_scalar.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <type_traits>
 
 namespace moelab {
@@ -25,40 +24,6 @@ std::string join(const std::string& path, std::string_view name) {
 }
 
 std::string where(const std::string& path) { return path.empty() ? "the file" : fmt::format("`{}`", path); }
-
-std::string plain(double value) {
-  const bool is_whole = std::nearbyint(value) == value && std::abs(value) < 1e15;
-  return is_whole ? fmt::format("{}", static_cast<std::int64_t>(value)) : fmt::format("{}", value);
-}
-
-std::string range_of(const FieldInfo& info) {
-  const std::string low = fmt::format("{} {}", info.min_exclusive ? "above" : "at least", plain(info.min));
-  const std::string high = fmt::format("{} {}", info.max_exclusive ? "below" : "at most", plain(info.max));
-  if (std::isinf(info.min)) return high;
-  return std::isinf(info.max) ? low : low + " and " + high;
-}
-
-bool in_range(double value, const FieldInfo& info) {
-  return (info.min_exclusive ? value > info.min : value >= info.min) &&
-         (info.max_exclusive ? value < info.max : value <= info.max);
-}
-
-// Why float32, which the computation uses, cannot hold a number that is in its range; empty where it can.
-std::string float32_error(double value, const FieldInfo& info) {
-  using Limits = std::numeric_limits<float>;
-  const double size = std::abs(value);
-  if (size > static_cast<double>(Limits::max())) {
-    return fmt::format("the largest number of float32 is {}", Limits::max());
-  }
-  if (size != 0 && size < static_cast<double>(Limits::min())) {
-    return fmt::format("float32 takes it for 0; the least above 0 that it holds is {}", Limits::min());
-  }
-  const auto rounded = static_cast<double>(static_cast<float>(value));
-  if ((info.max_exclusive && rounded >= info.max) || (info.min_exclusive && rounded <= info.min)) {
-    return fmt::format("float32 rounds it to {}; it must be {}", plain(rounded), range_of(info));
-  }
-  return {};
-}
 
 class ValueReader final : public ValueVisitor {
  public:

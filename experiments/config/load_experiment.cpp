@@ -3,18 +3,16 @@
 #include "core/fields_writer.hpp"
 #include "core/suggest.hpp"
 #include "experiments/config/advice.hpp"
+#include "experiments/config/check_records.hpp"
 #include "experiments/config/experiment_file.hpp"
 #include "experiments/config/interpolate.hpp"
 #include "experiments/config/patch.hpp"
-#include "experiments/config/recorded_metrics.hpp"
 #include "experiments/config/run_files.hpp"
 #include "experiments/results/run_store.hpp"
-#include "moe/statistics.hpp"
 
 #include <algorithm>
 #include <array>
 #include <set>
-#include <unordered_set>
 
 namespace moelab {
 
@@ -84,8 +82,8 @@ class Loader {
     apply_overrides();
     read_file();
     make_runs();
-    if (diagnostics_.num_errors() == 0) check_metric();
-    warn_of_pairs();
+    if (diagnostics_.num_errors() == 0) check_metric(experiment_, root_, diagnostics_);
+    warn_of_pairs(experiment_, root_, diagnostics_);
     diagnostics_.throw_if_errors();
     for (const Run& run : experiment_.runs) experiment_.run_names.push_back(run.name);
     experiment_.initial_weights = files_.initial_weights();
@@ -151,39 +149,6 @@ class Loader {
       diagnostics_.error(mark_of("compare.baseline"),
                          fmt::format("compare.baseline: `{}` is not a variant", baseline),
                          near.empty() ? "known: " + list_of(names) : fmt::format("did you mean `{}`?", near));
-    }
-  }
-
-  // The comparison would find no value after all runs have been trained.
-  void check_metric() {
-    const std::string& metric = experiment_.compare.metric;
-    std::vector<std::string> known;  // each once, in order
-    std::unordered_set<std::string> seen;
-    for (const Run& run : experiment_.runs) {
-      for (std::string& name : recorded_metrics(run.config)) {
-        if (name == metric) return;
-        if (seen.insert(name).second) known.push_back(std::move(name));
-      }
-    }
-    const Node* node = find_path(root_, "compare.metric");
-    const std::string near = nearest(metric, known);
-    diagnostics_.error(node == nullptr ? root_.mark : node->mark,
-                       fmt::format("compare.metric: `{}` is recorded by no run", metric),
-                       near.empty() ? "known: " + list_of(known) : fmt::format("did you mean `{}`?", near));
-  }
-
-  // What is left out of the results is known before hours of training.
-  void warn_of_pairs() {
-    for (const Run& run : experiment_.runs) {
-      const auto [num_layers, num_experts] = mixture_sizes(run.config.model);
-      if (moe::counts_pairs(num_layers, num_experts)) continue;
-      const Node* model = root_.find("model");
-      diagnostics_.warning(
-          model == nullptr ? root_.mark : model->mark,
-          fmt::format("variant {}: the results will have no co-activation of experts: {} mixtures of {} "
-                      "experts have {} pairs, {} are counted at most",
-                      run.variant, num_layers, num_experts, num_layers * num_experts * num_experts,
-                      moe::kMaxPairs));
     }
   }
 
