@@ -7,6 +7,9 @@ extern "C" {
 // configuration that it has read; cairo, which asks for it, has no call that gives it back.
 const char* __lsan_default_suppressions() { return "leak:tbb::detail::r1::observe\nleak:libfontconfig\n"; }
 
+// A list of what was passed over would stand in what commands print.
+const char* __lsan_default_options() { return "print_suppressions=0"; }
+
 // An error that is only printed would let a test pass.
 const char* __ubsan_default_options() { return "halt_on_error=1:print_stacktrace=1"; }
 

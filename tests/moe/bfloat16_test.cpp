@@ -1,6 +1,8 @@
 // A mixture in bfloat16, as the product runs it, against the same formulas in float64: within what rounding
 // the operands of each product to 8 bits can do. Where the machine has no bfloat16 products, float32 ones run
 // instead, and the bits are those of float32.
+#include "core/ops/elementwise.hpp"
+#include "core/ops/reduce.hpp"
 #include "core/random.hpp"
 #include "moe/routing_plan.hpp"
 #include "tests/support/catch.hpp"
@@ -199,13 +201,17 @@ std::vector<Matrix> routed(const std::string& layer, gemm::Precision precision) 
     experts(c, 0) = static_cast<Scalar>(r.choices.expert_of[static_cast<std::size_t>(c)]);
   }
   all.push_back(std::move(experts));
+  Variable objective(Matrix::Zero(1, 1));
   for (const Variable& v :
        {r.logits, r.scores, r.clean_logits, r.noise_std, r.weights,
         r.mixing ? r.mixing->dispatch : Variable(), r.mixing ? r.mixing->combine : Variable()}) {
     if (!v.defined()) continue;
     all.emplace_back(v.value());
-    if (v.requires_grad()) backward(v, random_rows(v.rows(), v.cols(), "dv"));
+    if (v.requires_grad())
+      objective =
+          ops::add(objective, ops::sum(ops::multiply(v, Variable(random_rows(v.rows(), v.cols(), "dv")))));
   }
+  backward(objective);
   all.emplace_back(x.grad());
   all.emplace_back(ffn.store->grads());
   return all;

@@ -1,4 +1,6 @@
 // One training step has the same bits at any number of threads, for every registered kind.
+#include "core/ops/elementwise.hpp"
+#include "core/ops/reduce.hpp"
 #include "core/parallel.hpp"
 #include "core/random.hpp"
 #include "moe/registry.hpp"
@@ -37,9 +39,10 @@ std::vector<Matrix> step(const std::string& yaml, int threads,
   context.precision = precision;
   const FfnOutput output = ffn.block->forward(x, batch, context);
   std::vector<Matrix> result{output.y.value()};
-  backward(output.y, random_rows(kTokens, "dy"));
+  Variable objective = ops::sum(ops::multiply(output.y, Variable(random_rows(kTokens, "dy"))));
   for (const AuxiliaryLoss& loss : output.losses)
-    backward(loss.value, Matrix::Constant(1, 1, static_cast<Scalar>(loss.weight)));
+    objective = ops::add(objective, ops::scale(loss.value, loss.weight));
+  backward(objective);
   if (!output.routing->expert_of.empty()) {
     ffn.block->after_step(count_choices({output.routing->choice_offsets, output.routing->expert_of}, 4),
                           kTokens);

@@ -202,6 +202,10 @@ TEST_CASE("a report is the same as text, JSON and HDF5", "[bench]") {
 
 TEST_CASE("the peak is that of an arithmetic unit, not of a loop that was removed", "[bench]") {
   const double peak = fma_peak_gflops(1);
+#ifndef __FMA__
+  CHECK(std::isnan(peak));  // as in a build that is not for this machine
+  return;
+#endif
   CHECK(peak > 0.1);
   CHECK(peak < 2000);
 }
