@@ -12,21 +12,23 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 import h5py
 import yaml
 
 STEPS = 20
-CLOCK = ("time", "step_seconds", "tokens_per_second")  # what may differ
+CLOCK = ("time", "step_seconds", "tokens_per_second", "train_seconds", "wall_seconds", "peak_rss_bytes")  # what may differ
 
 
 def overrides(path, precision):
-    """Two sequences a step, no warm-up, so that the shortened schedule is sound."""
+    """Two sequences a step, each a micro-batch, and a warm-up of two steps, so that the shortened schedule is sound."""
     with open(path) as file:
         experiment = yaml.safe_load(file)
     tokens = 2 * experiment["data"].get("seq_len", 64)
     return ["seeds=[0]", "train.max_tokens=null", f"train.max_steps={STEPS}", f"train.batch_tokens={tokens}",
-            "train.micro_batch_tokens=null", "train.schedule={kind: constant}", f"train.precision={precision}",
+            f"train.micro_batch_tokens={tokens // 2}",
+            f"train.schedule={{kind: cosine, warmup_tokens: {2 * tokens}}}", f"train.precision={precision}",
             f"eval={{every_tokens: {10 * tokens}, max_tokens: {2 * tokens}}}",
             f"train.checkpoint={{every_tokens: {5 * tokens}, keep: 1}}", "log={every_steps: 1, routing_every_steps: 5}"]
 
@@ -41,26 +43,38 @@ def run(moelab, *arguments):
     assert process.returncode == 0, (arguments, process.returncode, message)
 
 
+def numbers_of(path):
+    """Every number of an HDF5 file but for the time, bit by bit."""
+    values = {}
+    with h5py.File(path) as file:
+        file.visititems(lambda key, item: values.update({key: item[()].tobytes()})
+                        if isinstance(item, h5py.Dataset) and item.dtype.kind in "fiu" and key.split("/")[-1] not in CLOCK else None)
+    assert len(values) > 3, path
+    return values
+
+
+def records_of(path):
+    """What a journal says but for the time; each line has the right sum."""
+    records = []
+    with open(path, "rb") as file:
+        for line in file:
+            record = json.loads(line)
+            assert record.pop("crc32") == zlib.crc32(line[:line.rindex(b',"crc32":')]), (path, line)
+            records.append({key: value for key, value in record.items() if key.split("/")[-1] not in CLOCK})
+    assert records[-1]["step"] == STEPS, path
+    return records
+
+
 def bits(folder):
-    """Of each run: what its journal says but for the time, and every value of its last checkpoint."""
+    """Of each run: what its journal says, and every number of its last checkpoint and of its results."""
     result = {}
     for name in sorted(os.listdir(folder)):
-        journal = os.path.join(folder, name, "metrics.jsonl")
-        if not os.path.exists(journal):
+        run_folder = os.path.join(folder, name)
+        if not os.path.exists(os.path.join(run_folder, "metrics.jsonl")):
             continue
-        with open(journal) as file:
-            records = [json.loads(line) for line in file]
-        for record in records:
-            for key in list(record):
-                if key.split("/")[-1] in CLOCK:
-                    del record[key]
-        assert records[-1]["step"] == STEPS, (folder, name)
-        values = {}
-        with h5py.File(os.path.join(folder, name, "checkpoints", f"step_{STEPS}.h5")) as file:
-            file.visititems(lambda key, item: values.update({key: item[()].tobytes()})
-                            if isinstance(item, h5py.Dataset) and item.dtype.kind in "fiu" and "seconds" not in key else None)
-        assert len(values) > 3
-        result[name] = (records, values)
+        values = {f"{file} {key}": value for file in (f"checkpoints/step_{STEPS}.h5", "run.h5")
+                  for key, value in numbers_of(os.path.join(run_folder, file)).items()}
+        result[name] = (records_of(os.path.join(run_folder, "metrics.jsonl")), values)
     return result
 
 
@@ -125,7 +139,7 @@ def main():
             for threads in ("2", "3", "8"):
                 check_same(first, result("threads" + threads, "-t", threads, "-j", "1"), (precision, threads, "threads"))
             check_same(first, result("again", "-t", "1", "-j", "1"), (precision, "a second time"))
-            check_same(first, result("jobs", "-j", "2"), (precision, "two runs at a time"))
+            check_same(first, result("jobs", "-j", "2", "-t", "2"), (precision, "two runs at a time"))
             latest = killed_and_resumed(moelab, arguments, os.path.join(folder, "killed"))
             check_same(first, bits(latest), (precision, "resumed"))
     print(f"{len(first)} runs of {experiment}")
