@@ -2,11 +2,13 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/json_number.hpp"
 #include "core/sha256.hpp"
 #include "experiments/data/words.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 #include <unordered_set>
 
 #include <nlohmann/json.hpp>
@@ -56,9 +58,15 @@ class Lines {
   template <class T>
   T value(const Json& line, const char* key) const {
     try {
-      return line.at(key).get<T>();
+      if constexpr (std::is_integral_v<T>) {
+        return whole_number<T>(line.at(key));
+      } else {
+        return line.at(key).get<T>();
+      }
     } catch (const Json::exception&) {
       stop(fmt::format("no `{}` of the right type", key));
+    } catch (const Error& e) {
+      stop(fmt::format("`{}`: {}", key, e.what()));
     }
   }
 
@@ -163,13 +171,16 @@ std::unique_ptr<const BpeTokenizer> parse_bpe_file(const std::string& name, std:
   for (std::int64_t id = 256; id < vocab_size; ++id) {
     const Json line = lines.next("a token");
     if (lines.value<std::int64_t>(line, "id") != id) lines.stop(fmt::format("token {} is to come here", id));
-    const auto pair = lines.value<std::vector<std::int64_t>>(line, "pair");
-    const auto is_there = [&](std::int64_t token) { return token > kEndOfDocument && token < id; };
+    const auto pair = lines.value<std::vector<Json>>(line, "pair");
+    const auto is_there = [&](const Json& token) {
+      return token.is_number_integer() && token > kEndOfDocument && token < id;
+    };
     if (pair.size() != 2 || !is_there(pair[0]) || !is_there(pair[1])) {
       lines.stop(fmt::format("`pair` of token {} is not two tokens between 1 and {}", id, id - 1));
     }
-    const BpeMerge merge{static_cast<std::int32_t>(pair[0]), static_cast<std::int32_t>(pair[1])};
-    hexes.push_back(hexes[static_cast<std::size_t>(pair[0])] + hexes[static_cast<std::size_t>(pair[1])]);
+    const BpeMerge merge{whole_number<std::int32_t>(pair[0]), whole_number<std::int32_t>(pair[1])};
+    hexes.push_back(hexes[static_cast<std::size_t>(merge.left)] +
+                    hexes[static_cast<std::size_t>(merge.right)]);
     if (lines.value<std::string>(line, "hex") != hexes.back()) {
       lines.stop(fmt::format("`hex` of token {} is not that of its pair, {}", id, hexes.back()));
     }

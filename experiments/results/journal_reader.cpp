@@ -1,10 +1,12 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/json_number.hpp"
 #include "experiments/results/journal.hpp"
 #include "experiments/results/journal_format.hpp"
 
 #include <exception>
 #include <limits>
+#include <type_traits>
 
 #include <nlohmann/json.hpp>
 
@@ -26,8 +28,13 @@ std::vector<T> per_expert(const nlohmann::json& line, const MoeLayer& layer, std
   if (it == line.end()) return values;
   require(it->size() == 0 || it->size() == static_cast<std::size_t>(layer.num_experts),
           "{} has {} entries, the layer {} experts", key, it->size(), layer.num_experts);
-  for (const nlohmann::json& entry : *it)
-    values.push_back(entry.is_null() ? static_cast<T>(kNotMeasured) : entry.get<T>());
+  for (const nlohmann::json& entry : *it) {
+    if constexpr (std::is_integral_v<T>) {
+      values.push_back(whole_number<T>(entry));
+    } else {
+      values.push_back(entry.is_null() ? static_cast<T>(kNotMeasured) : entry.get<T>());
+    }
+  }
   return values;
 }
 
@@ -35,16 +42,16 @@ template <class Record, std::size_t N>
 Record read_scalars(const nlohmann::json& line,
                     const std::array<std::pair<std::string_view, double Record::*>, N>& scalars) {
   Record record;
-  record.step = line.at("step").get<std::int64_t>();
-  record.tokens = line.at("tokens").get<std::int64_t>();
+  record.step = whole_number<std::int64_t>(line.at("step"));
+  record.tokens = whole_number<std::int64_t>(line.at("tokens"));
   for (const auto& [key, member] : scalars) record.*member = number_at(line, key);
   return record;
 }
 
 RoutingRecordRow read_routing(const nlohmann::json& line, const std::vector<MoeLayer>& layers) {
   RoutingRecordRow row;
-  row.step = line.at("step").get<std::int64_t>();
-  row.tokens = line.at("tokens").get<std::int64_t>();
+  row.step = whole_number<std::int64_t>(line.at("step"));
+  row.tokens = whole_number<std::int64_t>(line.at("tokens"));
   for (const MoeLayer& layer : layers) {
     LayerRouting& r = row.layers.emplace_back();
     r.expert_tokens = per_expert<std::int32_t>(line, layer, "expert_tokens");
@@ -87,7 +94,7 @@ JournalEnd read_journal_until(const std::filesystem::path& path, std::int64_t la
     try {
       check_seal(text);
       const nlohmann::json line = nlohmann::json::parse(text);
-      if (line.at("step").get<std::int64_t>() > last_step) return false;
+      if (whole_number<std::int64_t>(line.at("step")) > last_step) return false;
       read_line(line, data);
       return true;
     } catch (const nlohmann::json::exception& error) {

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/json_number.hpp"
 #include "core/json_text.hpp"
 
 #include <cmath>
@@ -36,13 +37,17 @@ json to_json(const AccountingTable& a) {
           {"conventions", a.conventions}};
 }
 
+[[noreturn]] void no_run(const std::filesystem::path& path, const std::exception& error) {
+  fail("[run] {} does not describe a run: {}", path.string(), error.what());
+}
+
 AccountingTable accounting_from(const json& j) {
   AccountingTable a;
   for (const json& r : j.at("rows"))
     a.rows.push_back({r.at("module").get<std::string>(), r.at("kind").get<std::string>(),
-                      r.at("params_total").get<std::int64_t>(), number(r.at("params_active")),
+                      whole_number<std::int64_t>(r.at("params_total")), number(r.at("params_active")),
                       number(r.at("flops_forward_per_token"))});
-  a.params_total = j.at("params_total").get<std::int64_t>();
+  a.params_total = whole_number<std::int64_t>(j.at("params_total"));
   a.params_active = number(j.at("params_active"));
   a.params_active_without_input_embedding = number(j.at("params_active_without_input_embedding"));
   a.params_active_without_embeddings = number(j.at("params_active_without_embeddings"));
@@ -71,25 +76,28 @@ void write_run_info(const std::filesystem::path& path, const RunInfo& info) {
 }
 
 RunInfo read_run_info(const std::filesystem::path& path) {
+  const std::string text = read_file(path);
   try {
-    const json j = json::parse(read_file(path));
+    const json j = json::parse(text);
     RunInfo info;
     info.name = j.at("name").get<std::string>();
     info.variant = j.at("variant").get<std::string>();
-    info.seed = j.at("seed").get<std::uint64_t>();
+    info.seed = whole_number<std::uint64_t>(j.at("seed"));
     info.sweep_point = j.at("sweep_point").get<std::string>();
     info.dataset = j.at("dataset").get<std::string>();
     info.domains = j.at("domains").get<std::vector<std::string>>();
     for (const json& l : j.at("moe_layers"))
-      info.moe_layers.push_back({l.at("layer").get<std::int64_t>(), l.at("num_experts").get<std::int64_t>(),
-                                 number(l.at("top_k"))});
+      info.moe_layers.push_back({whole_number<std::int64_t>(l.at("layer")),
+                                 whole_number<std::int64_t>(l.at("num_experts")), number(l.at("top_k"))});
     info.accounting = accounting_from(j.at("accounting"));
     for (const json& entry : j.at("provenance"))
       info.provenance.emplace_back(entry.at(0).get<std::string>(), entry.at(1).get<std::string>());
     info.config_resolved = j.at("config_resolved").get<std::string>();
     return info;
   } catch (const json::exception& error) {
-    fail("[run] {} does not describe a run: {}", path.string(), error.what());
+    no_run(path, error);
+  } catch (const Error& error) {
+    no_run(path, error);
   }
 }
 

@@ -110,11 +110,12 @@ ExecutionRecord RunStore::record() const {
           folder_.string(), kRecord);
   try {
     const nlohmann::json json = nlohmann::json::parse(read_file(path));
-    require(json.value("version", std::int64_t{1}) == kRecordVersion,
+    const nlohmann::json version = json.value("version", nlohmann::json(1));
+    require(version == kRecordVersion,
             "[run_store] {} was begun by another version of this program, which is to finish it: {} has "
             "version {}, "
             "not {}",
-            folder_.string(), kRecord, json.value("version", std::int64_t{1}), kRecordVersion);
+            folder_.string(), kRecord, json_text(version), kRecordVersion);
     ExecutionRecord record;
     json.at("overrides").get_to(record.overrides);
     json.at("runs").get_to(record.runs);

@@ -132,8 +132,11 @@ TEST_CASE("journal complete lines that are no records are errors with their numb
   RunData data = empty_run();
   replace_file(path, sealed_line("{\"step\":1,\"tokens\":2,\"train/loss\":1") + "nonsense\n");
   REQUIRE_THROWS_WITH(read_journal(path, data), Contains("metrics.jsonl:2 is not a record"));
-  replace_file(path, sealed_line("{\"step\":\"x\",\"tokens\":2,\"train/loss\":1"));
-  REQUIRE_THROWS_WITH(read_journal(path, data), Contains("metrics.jsonl:1 is not a record"));
+  for (const char* step : {"\"x\"", "1e30", "1.5", "25999999999999999999"}) {
+    INFO(step);
+    replace_file(path, sealed_line(fmt::format("{{\"step\":{},\"tokens\":2,\"train/loss\":1", step)));
+    REQUIRE_THROWS_WITH(read_journal(path, data), Contains("metrics.jsonl:1 is not a record"));
+  }
 }
 
 TEST_CASE("journal lines end with their sum, and another bit anywhere is found", "[journal]") {
