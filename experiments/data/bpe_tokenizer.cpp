@@ -47,6 +47,8 @@ class Lines {
       return Json::parse(line);
     } catch (const Json::parse_error& e) {
       stop(fmt::format("column {}: not JSON", e.byte));
+    } catch (const Json::exception& e) {  // a number that is too large for any type
+      stop(e.what());
     }
   }
   std::string_view rest() const { return rest_; }

@@ -212,6 +212,10 @@ TEST_CASE("A tokenizer's file is read back, and one that is damaged is refused w
   CHECK_THAT(error_of(""), Contains("t.jsonl:1: ") && Contains("ends"));
   CHECK_THAT(error_of("{}\n"), Contains("t.jsonl:1: ") && Contains("format"));
   CHECK_THAT(error_of(replaced("\"version\":1", "\"version\":2")), Contains("t.jsonl:1: "));
+  for (const char* number : {"1e999", "25999999999999999999", "259.5", "-1", "null"})
+    CHECK_THAT(error_of(replaced("\"vocab_size\":259", fmt::format("\"vocab_size\":{}", number))),
+               Contains("t.jsonl:1: "));
+  CHECK_THAT(error_of(replaced("\"id\":256", "\"id\":1e999")), Contains("t.jsonl:2: "));
   CHECK_THAT(error_of(replaced("\"vocab_size\":259", "\"vocab_size\":255")),
              Contains("t.jsonl:1: ") && Contains("255"));
   CHECK_THAT(error_of(replaced("\"vocab_size\":259", "\"vocab_size\":300")), Contains("t.jsonl:5: "));
