@@ -17,8 +17,8 @@ std::string plain(double value) {
 }  // namespace
 
 std::string range_of(const FieldInfo& info) {
-  const std::string low = fmt::format("{} {}", info.min_exclusive ? "above" : "at least", plain(info.min));
-  const std::string high = fmt::format("{} {}", info.max_exclusive ? "below" : "at most", plain(info.max));
+  std::string low = fmt::format("{} {}", info.min_exclusive ? "above" : "at least", plain(info.min));
+  std::string high = fmt::format("{} {}", info.max_exclusive ? "below" : "at most", plain(info.max));
   if (std::isinf(info.min)) return high;
   return std::isinf(info.max) ? low : low + " and " + high;
 }

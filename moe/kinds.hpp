@@ -95,9 +95,9 @@ class Kinded {
   }
 
   // Declares the field `kind`; afterwards options() are those of the kind that was read.
-  void kind_field(FieldVisitor& v, std::string help) {
+  void kind_field(FieldVisitor& v, const std::string& help) {
     std::string kind = kind_;
-    v.kind(kind, {.help = std::move(help), .choices = table_->names()});
+    v.kind(kind, {.help = help, .choices = table_->names()});
     if (kind != kind_ && table_->contains(kind)) set_kind(kind);
   }
 

@@ -39,7 +39,7 @@ class Line {
     }
     text += ']';
   }
-  std::string finish() && { return sealed_line(std::move(text_)); }
+  std::string finish() const { return sealed_line(text_); }
 
  private:
   std::string& entry(std::string_view key) {
@@ -122,7 +122,7 @@ void JournalWriter::append(const TrainRecord& record) {
   for (const auto& [key, member] : kTrainScalars) line.number(key, record.*member);
   for (const auto& [name, value] : record.auxiliary_losses)
     line.number(std::string(kAuxiliary) + name, value);
-  append_line(std::move(line).finish());
+  append_line(line.finish());
 }
 
 void JournalWriter::append(const EvalRecord& record, const std::vector<std::string>& domains) {
@@ -132,7 +132,7 @@ void JournalWriter::append(const EvalRecord& record, const std::vector<std::stri
   for (const auto& [key, member] : kEvalScalars) line.number(key, record.*member);
   for (std::size_t d = 0; d < record.loss_by_domain.size(); ++d)
     line.number(std::string(kDomain) + domains.at(d), record.loss_by_domain[d]);
-  append_line(std::move(line).finish());
+  append_line(line.finish());
 }
 
 void JournalWriter::append(const RoutingRecordRow& record, const std::vector<MoeLayer>& layers) {
@@ -150,7 +150,7 @@ void JournalWriter::append(const RoutingRecordRow& record, const std::vector<Moe
     numbers("expert_bias", r.expert_bias);
     for (const RoutingScalar& s : routing_scalars()) line.number(layer_key(layers[l], s.name), r.*s.member);
   }
-  append_line(std::move(line).finish());
+  append_line(line.finish());
 }
 
 void JournalWriter::cut(std::size_t bytes) {

@@ -18,7 +18,7 @@ std::string seal_of(std::string_view bytes) {
 
 }  // namespace
 
-std::string sealed_line(std::string object) { return object + seal_of(object) + '\n'; }
+std::string sealed_line(const std::string& object) { return object + seal_of(object) + '\n'; }
 
 void check_seal(std::string_view line) {
   const std::size_t end = line.rfind(kKey);

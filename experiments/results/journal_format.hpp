@@ -37,7 +37,7 @@ inline std::string layer_key(const MoeLayer& layer, std::string_view statistic) 
 
 // A record as it stands in the file. `object` is a JSON object without its closing brace; a last entry gets
 // the CRC-32 of all that stands before it, since a line with another digit or key may still be a record.
-std::string sealed_line(std::string object);
+std::string sealed_line(const std::string& object);
 
 // Error where the sum at the end of a line, given without its line break, is missing or another.
 void check_seal(std::string_view line);

@@ -78,7 +78,7 @@ Names shared_domains(const DataConfig& config, const Names& read_now) {
 // The first file of a run's folder that says something else now; empty: none.
 std::filesystem::path changed_file(const std::filesystem::path& folder, const Block& block) {
   for (const auto& [name, content] : block.files) {
-    const std::filesystem::path file = folder / name;
+    std::filesystem::path file = folder / name;
     if (!file_exists(file)) continue;
     const std::string before = read_file(file);
     if (before == content) continue;
