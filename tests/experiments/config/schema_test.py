@@ -13,6 +13,15 @@ import jsonschema
 import yaml
 
 
+def check_packages(file, domains):
+    """A package that is not installed must be missed, also where others bring some files of the pattern: so one path
+    of its domain is in a folder of the pattern, but no pattern itself."""
+    for domain in domains:
+        paths = domain["path"] if isinstance(domain["path"], list) else [domain["path"]]
+        if "package" in domain and any("*" in pathlib.PurePath(p).name for p in paths):
+            assert any("*" not in pathlib.PurePath(p).name for p in paths), (file, domain)
+
+
 def main(moelab, configs):
     schema = json.loads(subprocess.run([moelab, "schema"], check=True, capture_output=True).stdout)
     jsonschema.Draft7Validator.check_schema(schema)
@@ -27,6 +36,7 @@ def main(moelab, configs):
         errors = [e.message for e in corpus_validator.iter_errors(corpus)]
         assert not errors, f"{path}: {errors}"
         assert not corpus_validator.is_valid({**corpus, "domain": []}), "a typo is valid"
+        check_packages(path, corpus["domains"])
 
     files = sorted(p for p in pathlib.Path(configs).rglob("*.yaml") if "corpora" not in p.parts)
     assert files, "no experiments found"
@@ -34,6 +44,9 @@ def main(moelab, configs):
     for name in ("minimal", "dense-vs-moe", "sweep", "scaling"):
         new = subprocess.run([moelab, "new", name], check=True, capture_output=True, text=True)
         texts[name] = new.stdout
+        check_packages(name, yaml.safe_load(new.stdout)["data"].get("domains", []))
+    for path in files:
+        check_packages(path, yaml.safe_load(texts[str(path)])["data"].get("domains", []))
     for name, text in texts.items():
         assert text.startswith("# yaml-language-server: $schema="), f"{name}: no modeline"
         errors = [f"{'/'.join(map(str, e.path))}: {e.message}" for e in validator.iter_errors(yaml.safe_load(text))]
