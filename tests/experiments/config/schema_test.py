@@ -44,7 +44,6 @@ def main(moelab, configs):
     for name in ("minimal", "dense-vs-moe", "sweep", "scaling"):
         new = subprocess.run([moelab, "new", name], check=True, capture_output=True, text=True)
         texts[name] = new.stdout
-        check_packages(name, yaml.safe_load(new.stdout)["data"].get("domains", []))
     for path in files:
         check_packages(path, yaml.safe_load(texts[str(path)])["data"].get("domains", []))
     for name, text in texts.items():
