@@ -176,6 +176,8 @@ Drawing tokens_figure(const ResultsFile& file, const FigureOptions& options) {
   const auto [shape, experts] = reader.read_array<std::int32_t>(
       path + "expert_id", {hdf5::kAnyLength, hdf5::kAnyLength, layers.size(), hdf5::kAnyLength});
   const auto ids = reader.read_array<std::int32_t>(path + "token_id", {shape[0], shape[1]}).values;
+  require(std::ranges::any_of(ids, [](std::int32_t id) { return id >= 0; }),
+          "[plot] run {} has no text whose tokens could be shown", run);
   std::vector<std::string> texts;
   if (reader.has(path + "token_text"))
     texts = reader.read_array<std::string>(path + "token_text", {shape[0], shape[1]}).values;

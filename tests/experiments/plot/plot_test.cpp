@@ -315,3 +315,14 @@ TEST_CASE("plot a value between two that are unknown is a dot at its place", "[p
   CHECK_THAT(dots[0].points[0].y, WithinAbs(axes.at(3, 7).y, 1e-9));
   CHECK_THAT(dots[1].points[0].y, WithinAbs(axes.at(5, 5).y, 1e-9));
 }
+
+TEST_CASE("plot tokens are those of text: rows of features have none to show", "[plot]") {
+  const TemporaryFolder folder;
+  RunData data = example_run("moe", 0, 3.0);
+  write_run_file(folder.path() / "text.h5", data);
+  CHECK_FALSE(make_figure(ResultsFile(folder.path() / "text.h5"), "tokens", {}).shapes.empty());
+  data.samples.token_id.assign(6, -1);
+  write_run_file(folder.path() / "features.h5", data);
+  CHECK_THROWS_WITH(make_figure(ResultsFile(folder.path() / "features.h5"), "tokens", {}),
+                    Contains("no text"));
+}
