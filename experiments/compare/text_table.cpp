@@ -131,8 +131,8 @@ std::string joined(const std::vector<std::string>& cells, std::string_view separ
 
 }  // namespace
 
-std::string to_terminal(const TextTable& cells) {
-  const TextTable table = visible(cells);
+std::string to_terminal(const TextTable& raw) {
+  const TextTable table = visible(raw);
   const std::vector<std::size_t> widths = column_widths(table);
   std::string text;
   const auto line = [&](const std::vector<std::string>& cells) {
