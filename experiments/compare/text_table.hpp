@@ -13,7 +13,7 @@ struct TextTable {
 };
 
 // Columns of equal width, numbers to the right: for a terminal.
-std::string to_terminal(const TextTable& cells);
+std::string to_terminal(const TextTable& raw);
 std::string to_markdown(const TextTable& table);
 // RFC 4180: quoted where needed. Text that a spreadsheet would take for a formula (it begins with = + - @ and
 // is no number) gets a ' before it.
