@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <new>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 namespace moelab {
@@ -126,8 +127,12 @@ std::int64_t count_parameters(Module& module) {
 }
 
 ParameterStore::ParameterStore(Module& module, std::uint64_t seed) : parameters_(moelab::parameters(module)) {
+  std::set<const Parameter*> declared;
+  std::set<std::string> paths;
   for (const NamedParameter& p : parameters_) {
-    require(!p.parameter->allocated(), "[parameter] {} is declared twice or owned by another store", p.path);
+    require(!p.parameter->allocated(), "[parameter] {} is owned by another store", p.path);
+    require(declared.insert(p.parameter).second, "[parameter] {} is declared twice", p.path);
+    require(paths.insert(p.path).second, "[parameter] two are named {}", p.path);
     offsets_.push_back(size_);
     size_ += (p.parameter->size() + kAlignedScalars - 1) / kAlignedScalars * kAlignedScalars;
   }

@@ -1,11 +1,11 @@
 #include "core/yaml.hpp"
 
 #include "core/error.hpp"
+#include "core/file.hpp"
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <system_error>
 #include <utility>
 
 namespace moelab::yaml {
@@ -93,12 +93,14 @@ std::shared_ptr<const Source> make_source(std::string name, std::string_view tex
 }
 
 std::shared_ptr<const Source> read_source(const std::string& path) {
-  if (std::filesystem::is_directory(path))
+  std::error_code unknown;  // then reading it tells why
+  if (std::filesystem::is_directory(path, unknown))
     throw ConfigError(fmt::format("{}: is a folder, not a file", path));
-  std::ifstream in(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in) throw ConfigError(fmt::format("{}: cannot be read", path));
-  return make_source(path, bytes);
+  try {
+    return make_source(path, read_file(path));
+  } catch (const Error& e) {
+    throw ConfigError(e.what());
+  }
 }
 
 }  // namespace moelab::yaml

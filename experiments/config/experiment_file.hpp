@@ -3,6 +3,7 @@
 
 #include "core/yaml.hpp"
 #include "experiments/config/experiment.hpp"
+#include "experiments/config/limits.hpp"
 
 #include <string>
 #include <vector>
@@ -65,7 +66,7 @@ std::vector<SweepBlock> read_sweep(const SweepConfig& sweep, const std::vector<V
                                    Diagnostics& diagnostics);
 
 // The points of a variant: every combination of the settings that hold for it. One empty point if there are
-// none.
+// none. Ends beyond kMaxRuns.
 std::vector<std::vector<const SweepSetting*>> points_of(const std::vector<SweepBlock>& blocks,
                                                         const std::string& variant);
 

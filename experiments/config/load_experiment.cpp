@@ -8,19 +8,15 @@
 #include "experiments/config/interpolate.hpp"
 #include "experiments/config/patch.hpp"
 #include "experiments/config/run_files.hpp"
-#include "experiments/results/run_store.hpp"
+#include "experiments/config/run_list.hpp"
 
 #include <algorithm>
-#include <array>
-#include <set>
 
 namespace moelab {
 
 using yaml::Node;
 
 namespace {
-
-constexpr std::size_t kMaxRuns = 10'000;
 
 const ReaderOptions& reader_options() {
   static const ReaderOptions options{advise_on_key};
@@ -45,18 +41,6 @@ Node resolve_tree(const Node& tree) {
   RunConfig config;
   read_fields(copy, config, untold, reader_options());
   return write_fields(config);
-}
-
-// 1500000 -> 1.5M, for names: exact, with the largest unit that leaves at most three decimals.
-std::string short_tokens(Index tokens) {
-  constexpr std::array<std::pair<const char*, Index>, 3> kUnits = {
-      {{"G", 1'000'000'000}, {"M", 1'000'000}, {"k", 1000}}};
-  for (const auto& [unit, size] : kUnits) {
-    if (tokens >= size && tokens % (size / 1000) == 0) {
-      return fmt::format("{}{}", static_cast<double>(tokens) / static_cast<double>(size), unit);
-    }
-  }
-  return fmt::format("{}", tokens);
 }
 
 class Loader {
@@ -179,19 +163,18 @@ class Loader {
       VariantPatch unpatched;
       read_run(unpatched, {}, base);
     }
+    RunList runs(experiment_, root_.mark, diagnostics_);
     for (const VariantPatch& variant : variants_) {
-      for (const std::vector<const SweepSetting*>& point : points_of(blocks_, variant.name)) {
+      const std::vector<std::vector<const SweepSetting*>> points = points_of(blocks_, variant.name);
+      if (!runs.has_room_for(points.size() * file_.seeds.size())) return;
+      for (const std::vector<const SweepSetting*>& point : points) {
         Diagnostics told;
         RunConfig config = read_run(variant, point, told);
         const bool ready =
             told.num_errors() == 0 && (variant.twin_of.empty() || solve_twin(variant, point, config, told));
         diagnostics_.merge(told, base,
                            variant.name == "base" ? "" : fmt::format("in variant {}", variant.name));
-        if (ready && diagnostics_.num_errors() == 0) add_runs(variant, point, config);
-        if (experiment_.runs.size() > kMaxRuns) {
-          diagnostics_.error(root_.mark, fmt::format("the experiment has more than {} runs", kMaxRuns));
-          return;
-        }
+        if (ready && diagnostics_.num_errors() == 0 && !runs.add(variant, point, config)) return;
       }
     }
   }
@@ -214,86 +197,6 @@ class Loader {
     return true;
   }
 
-  void add_runs(const VariantPatch& variant, const std::vector<const SweepSetting*>& point,
-                RunConfig& config) {
-    std::vector<std::pair<std::string, std::string>> settings;
-    for (const SweepSetting* setting : point) {
-      settings.insert(settings.end(), setting->entries.begin(), setting->entries.end());
-    }
-    std::vector<Run> lengths;  // one, or one a branch
-    if (!config.train.branches) {
-      const std::optional<Index> index = point_index(settings);
-      lengths.push_back({index ? fmt::format("-p{}", *index) : "", variant.name, 0, index, config, ""});
-    } else {
-      lengths = branches_of(variant.name, settings, config);
-    }
-    for (Run& run : lengths) run.resolved_yaml = yaml::emit(write_fields(run.config));
-    for (const std::int64_t seed : file_.seeds) {
-      const std::string stem = fmt::format("{}-s{}", variant.name, seed);
-      for (Run run : lengths) {
-        run.seed = seed;
-        run.name = stem + run.name;
-        if (run.trunk_step > 0) run.trunk = stem + lengths.back().name;
-        check_name(run.name, variant, point);
-        experiment_.runs.push_back(std::move(run));
-      }
-    }
-  }
-
-  // Runs are folders, so each has a name of its own that fits.
-  void check_name(const std::string& name, const VariantPatch& variant,
-                  const std::vector<const SweepSetting*>& point) {
-    if (!names_.insert(name).second) {
-      const Mark mark = point.empty() ? root_.mark : point.back()->patch.mark;
-      diagnostics_.error(mark, fmt::format("sweep: a point stands twice; both would be the run {}", name));
-    }
-    if (name.size() > kLongestName) {
-      diagnostics_.error(
-          variant.mark.source == nullptr ? root_.mark : variant.mark,
-          fmt::format("the run {} has a name of {} bytes, it may have {}", name, name.size(), kLongestName),
-          "give the variant a shorter name");
-    }
-  }
-
-  // Each length is a point: it differs from the others in max_tokens. Names are without the seed yet.
-  std::vector<Run> branches_of(const std::string& variant,
-                               const std::vector<std::pair<std::string, std::string>>& settings,
-                               const RunConfig& config) {
-    std::vector<Run> runs;
-    std::vector<std::int64_t> branch_steps;
-    for (const Index tokens : *config.train.branches) {
-      std::vector<std::pair<std::string, std::string>> all = settings;
-      all.emplace_back("train.max_tokens", fmt::format("{}", tokens));
-      const std::optional<Index> index = point_index(all);
-      Run run{(settings.empty() ? "" : fmt::format("-p{}", *index)) + "-t" + short_tokens(tokens),
-              variant,
-              0,
-              index,
-              config,
-              ""};
-      run.config.train.branches.reset();
-      run.config.train.max_tokens = tokens;
-      const bool is_trunk = tokens == config.train.branches->back();
-      if (!is_trunk) run.trunk_step = run.config.train.num_stable_steps();
-      if (run.trunk_step > 0) branch_steps.push_back(run.trunk_step);
-      runs.push_back(std::move(run));
-    }
-    runs.back().branch_steps = std::move(branch_steps);
-    return runs;
-  }
-
-  // The number of a point among those that are different.
-  std::optional<Index> point_index(std::vector<std::pair<std::string, std::string>> settings) {
-    if (settings.empty()) return std::nullopt;
-    SweepPoint point{std::move(settings)};
-    std::vector<SweepPoint>& points = experiment_.points;
-    const auto known = std::find_if(points.begin(), points.end(),
-                                    [&](const SweepPoint& p) { return p.settings == point.settings; });
-    const Index index = known - points.begin();
-    if (known == points.end()) points.push_back(std::move(point));
-    return index;
-  }
-
   const LoadOptions& options_;
   std::shared_ptr<const Source> source_;
   Diagnostics diagnostics_;
@@ -302,7 +205,6 @@ class Loader {
   std::vector<VariantPatch> variants_;
   std::vector<SweepBlock> blocks_;
   RunFiles files_;
-  std::set<std::string> names_;  // of runs
   Experiment experiment_;
 };
 

@@ -12,8 +12,6 @@
 #include "experiments/models/upcycle.hpp"
 #include "experiments/training/checkpoint_folder.hpp"
 
-#include <memory>
-
 namespace moelab {
 
 using yaml::Node;
@@ -63,14 +61,14 @@ void RunFiles::find(const Node& tree, RunConfig& config, Diagnostics& told) {
   for (const MissingData& missing : missing_of(config.data)) {
     told.error(mark_of_domain(tree, missing.domain), missing.message());
   }
-  if (told.num_errors() == 0 && known_weights_.empty()) check_initial_tables(tree, config, told);
+  if (told.num_errors() == 0) check_initial_tables(tree, config, told);
 }
 
-// Once the vocabulary is known.
-void RunFiles::check_initial_tables(const Node& tree, const RunConfig& config, Diagnostics& told) const {
-  if (!config.model.init) return;
+// Once the vocabulary is known. Only of checkpoints that runs are to start from now.
+void RunFiles::check_initial_tables(const Node& tree, const RunConfig& config, Diagnostics& told) {
+  if (!config.model.init || !checkpoints_.contains(config.model.init->upcycle)) return;
   const std::unique_ptr<Model> model = make_model(config.model, planned_shape(config.data));
-  const CheckpointReader checkpoint(config.model.init->upcycle);
+  const CheckpointReader& checkpoint = checkpoint_of(config.model.init->upcycle);
   for (const std::string& problem : upcycle_table_problems(*model, checkpoint)) {
     told.error(
         find_path(tree, "model.init")->mark,
@@ -83,6 +81,13 @@ const std::vector<MissingData>& RunFiles::missing_of(DataConfig data) {
   const auto [entry, is_new] = missing_.try_emplace(yaml::emit(write_fields(data)));
   if (is_new) entry->second = missing_data(data);
   return entry->second;
+}
+
+// Opened, which reads all of it, once for all runs that start from it.
+const CheckpointReader& RunFiles::checkpoint_of(const std::string& file) {
+  std::unique_ptr<const CheckpointReader>& reader = checkpoints_[file];
+  if (!reader) reader = std::make_unique<const CheckpointReader>(file);
+  return *reader;
 }
 
 // What stands against initial weights of before; empty: nothing. Runs that started from them would stand
@@ -124,8 +129,8 @@ void RunFiles::find_initial_weights(const Node& tree, RunConfig& config, Diagnos
   }
   try {
     // Not by way of `latest`, which will mean another one.
-    const CheckpointReader checkpoint(std::filesystem::canonical(checkpoint_at(file)));
-    file = checkpoint.path().string();
+    file = std::filesystem::canonical(checkpoint_at(file)).string();
+    const CheckpointReader& checkpoint = checkpoint_of(file);
     initial_weights_[written] = file;
     if (!initial_checksums_.contains(file)) initial_checksums_[file] = hdf5::checksum_of(file);
     for (const std::string& problem : upcycle_problems(config.model, checkpoint)) {

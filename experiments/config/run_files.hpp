@@ -1,12 +1,14 @@
 // The files that runs read: data, a tokenizer, the checkpoint that they start from.
 #pragma once
 
+#include "core/checkpoint.hpp"
 #include "core/yaml.hpp"
 #include "experiments/config/experiment.hpp"
 #include "experiments/data/missing_data.hpp"
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +36,8 @@ class RunFiles {
  private:
   void find_initial_weights(const yaml::Node& tree, RunConfig& config, Diagnostics& told);
   const std::string& problem_of_known(const std::string& file);
-  void check_initial_tables(const yaml::Node& tree, const RunConfig& config, Diagnostics& told) const;
+  const CheckpointReader& checkpoint_of(const std::string& file);
+  void check_initial_tables(const yaml::Node& tree, const RunConfig& config, Diagnostics& told);
   const std::vector<MissingData>& missing_of(DataConfig data);
 
   bool look_for_data_;
@@ -42,6 +45,7 @@ class RunFiles {
   std::map<std::string, std::string> initial_weights_;
   std::map<std::string, std::string> initial_checksums_;
   std::map<std::string, std::string> problems_;  // of initial weights of before, once looked for
+  std::map<std::string, std::unique_ptr<const CheckpointReader>> checkpoints_;  // by file
   std::filesystem::path folder_;
   std::map<std::string, std::vector<MissingData>>
       missing_;  // by data block; listed once for all runs with it

@@ -12,8 +12,6 @@ using yaml::Node;
 
 namespace {
 
-constexpr std::size_t kMaxPoints = 10'000;
-
 class SweepReader {
  public:
   SweepReader(const std::vector<VariantPatch>& variants, Diagnostics& diagnostics)
@@ -73,6 +71,9 @@ class SweepReader {
       if (!entry.value.is_list() || entry.value.items.empty()) {
         diagnostics_.error(entry.value.mark, fmt::format("sweep.{}.{}: {} where a list of values belongs",
                                                          name, entry.key, yaml::describe(entry.value)));
+      } else if (entry.value.items.size() > kMaxRuns) {
+        diagnostics_.error(entry.value.mark,
+                           fmt::format("sweep.{}.{} has more than {} values", name, entry.key, kMaxRuns));
       } else {
         out.push_back(&entry);
         if (std::string_view(name) == "grid") require_different(entry);
@@ -97,9 +98,9 @@ class SweepReader {
     SweepBlock out;
     if (keys.empty()) return out;
     std::size_t total = 1;
-    for (const Node::Entry* key : keys) total = std::min(total * key->value.items.size(), kMaxPoints + 1);
-    if (total > kMaxPoints) {
-      diagnostics_.error(block.mark, fmt::format("sweep.grid has more than {} points", kMaxPoints));
+    for (const Node::Entry* key : keys) total = std::min(total * key->value.items.size(), kMaxRuns + 1);
+    if (total > kMaxRuns) {
+      diagnostics_.error(block.mark, fmt::format("sweep.grid has more than {} points", kMaxRuns));
       return out;
     }
     // The last key changes fastest.
@@ -182,6 +183,7 @@ std::vector<std::vector<const SweepSetting*>> points_of(const std::vector<SweepB
         if (!holds) continue;
         longer.push_back(point);
         longer.back().push_back(&setting);
+        if (longer.size() > kMaxRuns) return longer;
       }
     }
     if (!longer.empty()) points = std::move(longer);

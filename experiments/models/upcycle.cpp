@@ -7,6 +7,7 @@
 #include "core/random.hpp"
 #include "core/yaml.hpp"
 #include "experiments/config/model_config.hpp"
+#include "moe/routers/projection.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -159,7 +160,7 @@ class Upcycling {
     const Place place = place_of(p.path);
     MatrixView value = p.parameter->value();
     if (place.part == "router") {
-      tie_shards(value, plans_[place.layer]);
+      if (!moe::Projection::has_hidden_rows(place.name)) tie_shards(value, plans_[place.layer]);
     } else if (place.part == "shared") {
       if (place.name == "w2" || place.name == "b2") value.setZero();
     } else if (place.part == "experts") {

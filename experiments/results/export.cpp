@@ -37,7 +37,8 @@ void add_scalars(const ResultsFile& file, const std::string& run, const std::str
     if (name == "step" || name == "tokens" ||
         file.reader().dataset(path + "/" + name).dimensions != std::vector<std::string>{"step"})
       continue;
-    to.push_back({group + "/" + name, *file.series(run, group + "/" + name)});
+    if (auto found = file.series(run, group + "/" + name))
+      to.push_back({group + "/" + name, std::move(*found)});
   }
 }
 

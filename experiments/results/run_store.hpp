@@ -14,6 +14,7 @@
 #pragma once
 
 #include "core/file.hpp"
+#include "experiments/config/limits.hpp"
 
 #include <filesystem>
 #include <map>
@@ -22,8 +23,6 @@
 #include <vector>
 
 namespace moelab {
-
-inline constexpr std::size_t kLongestName = 100;  // bytes
 
 // A name that is one harmless path component: letters, digits, '_', '-', '.', '+', '=' stay, anything else
 // becomes

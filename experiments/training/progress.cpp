@@ -45,7 +45,7 @@ std::string progress_line(const ProgressState& s, std::size_t width) {
     int dropped;  // from a line that is too long: the highest first; 0: never
   };
   std::vector<Part> parts{{fmt::format("  step {}/{}", s.step, s.num_steps), 0},
-                          {fmt::format("  loss {:.4f}", s.loss), 0},
+                          {fmt::format("  loss {}", number_or_dash(s.loss, 4)), 0},
                           {fmt::format("  eval {}", number_or_dash(s.eval_loss, 4)), 1}};
   if (!std::isnan(s.load_cv)) {
     parts.push_back({fmt::format("  load_cv {:.2f}  dead {:.0f}%", s.load_cv, 100 * s.dead_fraction), 0});

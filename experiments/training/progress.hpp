@@ -12,7 +12,7 @@ struct ProgressState {
   std::int64_t run_number = 0, num_runs = 0;
   std::int64_t step = 0, num_steps = 0;
   std::int64_t tokens = 0;
-  double loss = 0;
+  double loss = 0;       // NaN: no step was taken yet
   double eval_loss = 0;  // NaN: not evaluated yet
   double lr = 0;
   double load_cv = 0;        // mean over mixture layers; NaN: no mixture

@@ -235,7 +235,7 @@ class Execution {
     if (is_done(branch.trunk)) return true;
     const std::lock_guard lock(mutex_);
     const auto first = first_steps_.find(branch.trunk);
-    return first != first_steps_.end() && first->second > branch.trunk_step;
+    return first != first_steps_.end() && first->second >= branch.trunk_step;
   }
 
   RunSetup setup_of(std::size_t i, const std::filesystem::path& folder) {

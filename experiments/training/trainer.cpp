@@ -1,8 +1,8 @@
 #include "experiments/training/trainer.hpp"
 
 #include "core/error.hpp"
-#include "core/schedule.hpp"
 #include "experiments/training/finite.hpp"
+#include "experiments/training/make_optimizer.hpp"
 #include "experiments/training/train_step.hpp"
 
 #include <algorithm>
@@ -30,25 +30,6 @@ std::vector<moe::FfnBlock*> mixtures_of(Model& model) {
     if (block->num_experts() > 0) blocks.push_back(block);
   }
   return blocks;
-}
-
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, ParameterStore& store) {
-  if (config.kind == "sgd") return make_sgd(store, {config.momentum, config.weight_decay});
-  return make_adamw(store, {config.betas[0], config.betas[1], config.eps, config.weight_decay});
-}
-
-Schedule make_schedule(const TrainConfig& config) {
-  Schedule schedule;
-  const std::string& kind = config.schedule.kind;
-  schedule.kind = kind == "linear"     ? Schedule::Kind::linear
-                  : kind == "constant" ? Schedule::Kind::constant
-                  : kind == "wsd"      ? Schedule::Kind::wsd
-                                       : Schedule::Kind::cosine;
-  schedule.max_tokens = config.num_steps() * config.batch_tokens;
-  schedule.warmup_tokens = config.schedule.warmup_tokens;
-  schedule.min_lr_ratio = config.schedule.min_lr_ratio;
-  schedule.decay_tokens = config.schedule.decay_tokens;
-  return schedule;
 }
 
 std::int64_t num_tokens(const std::vector<moe::RoutingRecord>& records) {
@@ -88,7 +69,18 @@ void Trainer::restore(const CheckpointReader& checkpoint) {
   }
   step_ = checkpoint.training().step;
   train_seconds_ = checkpoint.training().train_seconds;
-  if (!recorder_.data().eval.empty()) status_.eval_loss = recorder_.data().eval.back().loss;
+  const RunData& before = recorder_.data();
+  if (!before.eval.empty()) status_.eval_loss = before.eval.back().loss;
+  if (before.train.empty()) return;
+  status_.loss = before.train.back().loss;
+  status_.lr = before.train.back().lr;
+  status_.tokens_per_second = static_cast<double>(tokens()) / train_seconds_;
+}
+
+void Trainer::report(bool important) {
+  status_.step = step_;
+  status_.tokens = tokens();
+  hooks_.report(status_, important);
 }
 
 RunStatus Trainer::train() {
@@ -219,8 +211,6 @@ void Trainer::take_step() {
 }
 
 void Trainer::log_step(const StepResult& result, double lr, double norm, double seconds) {
-  status_.step = step_;
-  status_.tokens = tokens();
   status_.loss = result.task_loss;
   status_.lr = lr;
   status_.tokens_per_second = static_cast<double>(tokens()) / train_seconds_;
@@ -251,7 +241,7 @@ void Trainer::log_step(const StepResult& result, double lr, double norm, double 
     }
     recorder_.record_routing(row);
   }
-  hooks_.report(status_, false);
+  report(false);
 }
 
 void Trainer::evaluate_now(bool is_final) {
@@ -283,7 +273,7 @@ void Trainer::evaluate_now(bool is_final) {
     recorder_.set_routing_samples(monitor_.samples(run_.config.log.sample_tokens));
   }
   status_.eval_loss = evaluation.loss;
-  hooks_.report(status_, true);
+  report(true);
   if (!is_final) recorder_.write_snapshot();
 }
 

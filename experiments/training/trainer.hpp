@@ -22,7 +22,7 @@ namespace moelab {
 // What a trainer tells while it runs.
 struct TrainerStatus {
   std::int64_t step = 0, num_steps = 0, tokens = 0;
-  double loss = 0;
+  double loss = kNotMeasured;  // of the last step that was taken
   double eval_loss = kNotMeasured;
   double lr = 0;
   double load_cv = kNotMeasured;        // mean over mixture layers, of the last logged step
@@ -66,6 +66,7 @@ class Trainer {
   void skip_step(const std::string& why);
   void log_step(const struct StepResult& result, double lr, double norm, double seconds);
   void evaluate_now(bool is_final);
+  void report(bool important);
   CheckpointFolder save_checkpoint_in(const char* name);
   void save_checkpoint_now();
   bool is_due(std::optional<Index> every_tokens) const;

@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace moelab::moe {
 
@@ -29,6 +30,12 @@ struct ProjectionOptions {
 // Biases only with `bias: true`. All products are in Scalar, whatever the precision of training.
 class Projection {
  public:
+  // Of a parameter's name: whether its rows are those of hidden units. Those of the other matrices are of
+  // experts.
+  static bool has_hidden_rows(std::string_view name) {
+    return name == "proj" || name == "w1" || name == "b1";
+  }
+
   Projection(const ProjectionOptions& options, const RouterShape& shape, bool trainable = true);
 
   // The router's input: with jitter, in training, x times numbers from U[1 - j, 1 + j] (Switch Transformers,

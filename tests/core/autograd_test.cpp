@@ -105,6 +105,25 @@ TEST_CASE("a parameter's gradient accumulates in its own storage", "[autograd][m
   CHECK_FALSE(constant.requires_grad());
 }
 
+TEST_CASE("a parameter has one name, one place and one store", "[module]") {
+  struct Two : Module {
+    Two(bool again, std::string_view other) : again_(again), other_(other) {}
+    void visit(Visitor& v) override {
+      v.parameter("a", a_);
+      v.parameter(other_, again_ ? a_ : b_);
+    }
+    bool again_;
+    std::string_view other_;
+    Parameter a_{1, 2, Init::constant(1)}, b_{1, 2, Init::constant(2)};
+  };
+  Two twice(true, "b"), one_name(false, "a"), good(false, "b");
+  CHECK_THROWS_WITH(ParameterStore(twice, 0), Contains("b is declared twice"));
+  CHECK_THROWS_WITH(ParameterStore(one_name, 0), Contains("two are named a"));
+  const ParameterStore store(good, 0);
+  CHECK(store.values().sum() == 6);
+  CHECK_THROWS_WITH(ParameterStore(good, 0), Contains("a is owned by another store"));
+}
+
 TEST_CASE("a cleared gradient reads as zero, and the first addition may set it", "[autograd][module]") {
   struct Two : Module {
     Parameter a{3, 5, Init::constant(2)}, b{2, 3, Init::constant(1)};

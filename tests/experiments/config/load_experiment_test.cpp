@@ -237,7 +237,8 @@ TEST_CASE("A twin is solved for by what is given to the loader") {
 
 TEST_CASE("Conditions over several blocks") {
   CHECK(has(errors_with("kind: ffn", "kind: decoder"), "cannot learn from data of kind synthetic"));
-  CHECK(has(errors_with("max_steps: 10,", ""), "needs `max_tokens` or `max_steps`"));
+  // A condition on a whole block stands at the block.
+  CHECK(has(errors_with("max_steps: 10,", ""), "error: train: needs `max_tokens` or `max_steps`"));
   CHECK(has(errors_with("max_steps: 10", "max_steps: 10, max_tokens: 3e6"), "not both"));
   CHECK(has(errors_with("batch_tokens: 32", "batch_tokens: 32, micro_batch_tokens: 5"),
             "batch_tokens 32 is not a multiple of 5"));

@@ -43,6 +43,37 @@ TEST_CASE("Sizes that no machine holds are refused before anything is made") {
   CHECK(has(errors(text), "500 layers have 1000500 experts in all; at most 1000000 are possible"));
 }
 
+TEST_CASE("A sweep of more points than an experiment may have runs is refused before they are made") {
+  const auto values = [](const char* what, int count) {
+    std::string list = fmt::format("{{train.optimizer.{}: [", what);
+    for (int i = 1; i <= count; ++i) list += fmt::format("{}{}", i == 1 ? "" : ", ", i * 1e-6);
+    return list + "]}";
+  };
+  const std::string too_many = "the experiment has more than 10000 runs";
+  // 300 x 300 x 300 points would be 27 million.
+  CHECK(has(
+      errors(kBase + "sweep: {grid: " + values("lr", 101) + ", zip: " + values("weight_decay", 100) + "}\n"),
+      too_many));
+  std::string list = ", list: [";
+  for (int i = 1; i <= 300; ++i) list += fmt::format("{}{{train.grad_clip: {}}}", i == 1 ? "" : ", ", i);
+  const std::string cube =
+      "sweep: {grid: " + values("lr", 300) + ", zip: " + values("weight_decay", 300) + list + "]}\n";
+  CHECK(has(errors(kBase + cube), too_many));
+  CHECK(has(errors(kBase + "seeds: [1, 2, 3]\nsweep: {grid: " + values("lr", 4000) + "}\n"), too_many));
+  CHECK(has(errors(kBase + "sweep: {grid: " + values("lr", 10001) + "}\n"),
+            "sweep.grid.train.optimizer.lr has more than 10000 values"));
+}
+
+TEST_CASE("An experiment file that cannot be opened is told of as what it is") {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink("loop.yaml", folder.path() / "loop.yaml");
+  for (const auto& [name, why] : {std::pair{"loop.yaml", "Too many levels of symbolic links"},
+                                  std::pair{"missing.yaml", "No such file or directory"}}) {
+    CHECK_THROWS_AS(load_experiment(folder.path() / name, {}), ConfigError);
+    CHECK_THROWS_WITH(load_experiment(folder.path() / name, {}), Contains(name) && Contains(why));
+  }
+}
+
 TEST_CASE("Counts that would overflow when they are multiplied are refused with their limit") {
   const std::string huge = "4611686018427387905";  // times 4 it is 4 in 64 bits
   const auto mixture = [](const std::string& router, const std::string& more = "") {

@@ -136,6 +136,37 @@ TEST_CASE("shards of the FFN: the function is unchanged, tokens take whole group
                                         ", granularity: 3")) < 1e-12);
 }
 
+TEST_CASE("the hidden rows of a router stay as they started, also where they are as many as the experts",
+          "[upcycle]") {
+  const Trained trained(dense());
+  // d_model and the number of experts are 8.
+  for (const char* router : {"projection: mlp, bias: true", "projection: cosine"}) {
+    const std::string yaml =
+        mixture("count: 8, activation: swiglu, d_ff: 6", fmt::format("kind: top_k, top_k: 2, {}", router));
+    Made made(yaml), start(yaml);
+    upcycle(*made.model, made.config, CheckpointReader(trained.file), 0, 1);
+    const auto expected = parameters(*start.model);
+    const auto set = parameters(*made.model);
+    int hidden = 0, tied = 0;
+    for (std::size_t i = 0; i < set.size(); ++i) {
+      const std::string name = set[i].path.substr(set[i].path.rfind('.') + 1);
+      if (set[i].path.find(".router.") == std::string::npos) continue;
+      INFO(set[i].path);
+      const Matrix now = set[i].parameter->value(), before = expected[i].parameter->value();
+      if (name == "proj" || name == "w1" || name == "b1") {
+        CHECK(now == before);
+        ++hidden;
+      } else if (name == "embed" || name == "w2") {
+        CHECK(now != before);
+        for (Index e = 0; e < 8; ++e) CHECK(now.row(e) == before.row(e - e % 2));
+        ++tied;
+      }
+    }
+    CHECK(hidden >= 2);  // in two layers
+    CHECK(tied == 2);
+  }
+}
+
 TEST_CASE("layers that stay dense are copied, also between mixtures", "[upcycle]") {
   const Trained trained(dense());
   const std::string yaml =

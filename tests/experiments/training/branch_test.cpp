@@ -11,6 +11,8 @@
 
 #include <atomic>
 
+#include <fmt/format.h>
+
 using namespace moelab;
 namespace fs = std::filesystem;
 
@@ -179,13 +181,15 @@ TEST_CASE("A shorter length that is added when its trunk is beyond it is trained
     REQUIRE(outcome.failed.empty());
     check_added(outcome);
   }
-  SECTION("the trunk was stopped beyond it, and fails") {
+  SECTION("the trunk was stopped at its step or beyond it, and fails") {
+    const int stop = GENERATE(3, 9);  // the branch leaves the trunk after 3
+    INFO("stopped at step " << stop);
     int asked = 0;
-    // Asked once a run and after each step: the trunk stops at its ninth.
-    options.stop_requested = [&] { return ++asked > 9; };
+    // Asked once a run and after each step.
+    options.stop_requested = [&] { return ++asked > stop; };
     options.resume = run_experiment(two.experiment, options).folder;
     options.stop_requested = [] { return false; };
-    REQUIRE(fs::exists(options.resume / "base-s5-t1.5k" / "checkpoints" / "step_9.h5"));
+    REQUIRE(fs::exists(options.resume / "base-s5-t1.5k" / "checkpoints" / fmt::format("step_{}.h5", stop)));
     fs::create_directories(options.resume / "base-s5-t1.5k" / "run.h5.tmp" / "in the way");
     const ExperimentOutcome outcome = run_experiment(load_execution(options.resume, three), options);
     REQUIRE(outcome.failed.size() == 1);

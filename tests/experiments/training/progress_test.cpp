@@ -53,6 +53,13 @@ TEST_CASE("On a narrow terminal the line still says whether experts are dead") {
   CHECK(progress_line(long_name, 0).empty());
 }
 
+TEST_CASE("What was not measured yet is a dash") {
+  ProgressState s = collapsed();
+  s.loss = std::numeric_limits<double>::quiet_NaN();
+  s.eval_loss = std::numeric_limits<double>::quiet_NaN();
+  CHECK_THAT(progress_line(s, std::string::npos), Contains("step 1200/4000  loss -  eval -  load_cv"));
+}
+
 TEST_CASE("A cut name ends with a whole character") {
   ProgressState s = collapsed();
   s.run = "ää";

@@ -310,6 +310,25 @@ TEST_CASE("a run that fails says how many steps it took and what they cost", "[r
   CHECK_THAT(read_file(again.folder / "log.txt"), Contains("moe-s5 failed at step 6: the disk is full"));
 }
 
+TEST_CASE("what is shown of a run that goes on is what it was when it stopped", "[resume]") {
+  const SmallExperiment fixture(kCheckpoints);
+  const RunSetup whole = setup_in(fixture, "run");
+  REQUIRE(run_one(fixture.run("moe"), whole).status == RunStatus::done);
+  const TrainRecord last = recover_run(whole.folder).train.back();
+  REQUIRE(last.step == 12);
+  // As after a kill between the last checkpoint and the end: only the evaluation is left.
+  RunSetup again = setup_in(fixture, "run", true);
+  std::vector<TrainerStatus> shown;
+  again.hooks.report = [&](const TrainerStatus& status, bool) { shown.push_back(status); };
+  REQUIRE(run_one(fixture.run("moe"), again).status == RunStatus::done);
+  REQUIRE(shown.size() == 1);
+  CHECK(shown[0].step == 12);
+  CHECK(shown[0].tokens == 12 * 128);
+  CHECK(shown[0].loss == last.loss);
+  CHECK(shown[0].lr == last.lr);
+  CHECK(shown[0].tokens_per_second > 0);
+}
+
 TEST_CASE("a run that goes on lets go of its checkpoint, whose space is free once it is pruned", "[resume]") {
   const SmallExperiment fixture(kCheckpoints);
   int asked = 0;
