@@ -85,7 +85,7 @@ Accounting Tally::finish() const {
     const std::string_view group = kModuleGroups[i];
     a.total = sum_of({a.total, r.params_total});
     a.active_all += r.params_active.value();
-    a.flops_forward_per_token = sum_of({a.flops_forward_per_token, flops});
+    a.product_flops = sum_of({a.product_flops, flops});
     if (group == "experts") a.experts_routed_total = r.params_total;
     if (group == "experts" || group == "shared_experts" || group == "dense_ffn") {
       a.ffn_flops += flops;
@@ -103,7 +103,7 @@ Accounting Tally::finish() const {
   a.kv_cache_scalars_per_token = kv_cache_scalars_;
   // The figures that are made of these must fit, too: bytes of a training, and three times the FLOPs.
   product_of({16, a.total});
-  product_of({3, sum_of({a.flops_forward_per_token, attention_full_})});
+  product_of({3, sum_of({a.product_flops, attention_full_})});
   product_of({2, kv_cache_scalars_});
   a.notes = notes_;
   return a;
@@ -122,12 +122,14 @@ const std::vector<std::pair<std::string, std::string>>& Accounting::conventions(
   static const std::vector<std::pair<std::string, std::string>> text{
       {"flops",
        "one multiply-add is 2 FLOPs; matrix products only, norms, softmax, biases and lookups are 0"},
-      {"flops_forward_per_token",
-       "2 x weights of the products that a token meets, head included, without "
-       "attention scores"},
+      {"product_flops_per_token",
+       "2 x weights of the products that a token meets in a forward pass, head included, without attention "
+       "scores; so are the figures of single modules"},
       {"attention_flops_per_token",
        "2 x (score width + value width) x context a layer: the full square; "
        "causal: half of it where a layer is causal; sliding windows not deducted"},
+      {"flops_forward_per_token",
+       "products, and attention over the full square; causal: products, and attention under the mask"},
       {"training", "3 x forward"},
       {"active_all", "parameters that a token uses: the chosen experts, shared experts and everything else"},
       {"active_without_input_embedding", "the same without the input table where it is not also the head"},

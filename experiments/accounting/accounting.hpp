@@ -41,7 +41,7 @@ struct Accounting {
   std::int64_t active_without_embeddings = 0;       // without embedding tables and head
   std::int64_t experts_routed_total = 0;
 
-  std::int64_t flops_forward_per_token = 0;  // products, without attention scores
+  std::int64_t product_flops = 0;  // a token, forward; products, without attention scores
   // Scores and values over `context`: the full square, and what a causal mask leaves (half, in the layers
   // that have one). Absent where the cost of a token is not defined by one context (encoder-decoder models).
   std::optional<std::int64_t> attention_flops_full;
@@ -54,11 +54,9 @@ struct Accounting {
 
   double active_compute_ratio() const;    // ffn_flops / ffn_flops_if_all_active; 1 without an FFN
   double active_parameter_ratio() const;  // active_all / total
-  // Forward with attention over the full square (where that is defined).
-  std::int64_t forward_flops() const { return flops_forward_per_token + attention_flops_full.value_or(0); }
-  std::int64_t forward_flops_causal() const {
-    return flops_forward_per_token + attention_flops_causal.value_or(0);
-  }
+  // Of a token: products, and attention over the full square (where that is defined).
+  std::int64_t forward_flops() const { return product_flops + attention_flops_full.value_or(0); }
+  std::int64_t forward_flops_causal() const { return product_flops + attention_flops_causal.value_or(0); }
   std::int64_t training_flops() const { return 3 * forward_flops(); }
   std::int64_t training_flops_causal() const { return 3 * forward_flops_causal(); }
   std::int64_t bytes_weights_float32() const { return 4 * total; }

@@ -109,9 +109,11 @@ Json model_json(const CountedModel& m) {
   j["active_without_input_embedding"] = a.active_without_input_embedding;
   j["active_without_embeddings"] = a.active_without_embeddings;
   j["experts_routed_total"] = a.experts_routed_total;
-  j["flops_forward_per_token"] = a.flops_forward_per_token;
+  j["product_flops_per_token"] = a.product_flops;
   j["attention_flops_per_token"] = optional_json(a.attention_flops_full);
   j["attention_flops_per_token_causal"] = optional_json(a.attention_flops_causal);
+  j["flops_forward_per_token"] = a.forward_flops();
+  j["flops_forward_per_token_causal"] = a.forward_flops_causal();
   j["flops_training_per_token"] = a.training_flops();
   j["flops_training_per_token_causal"] = a.training_flops_causal();
   j["active_compute_ratio"] = a.active_compute_ratio();
@@ -155,19 +157,18 @@ std::string accounting_table(const std::vector<CountedModel>& models) {
   out += ratio_line(models, "active_parameter_ratio", kLabel, width, &Accounting::active_parameter_ratio);
   out += "\nforward FLOPs a token\n";
   append_rows(out, group_rows(models, &ModuleRow::flops_forward_per_token), kLabel, width);
-  append_rows(
-      out,
-      {total_row(models, "products", [](const Accounting& a) { return Cell(a.flops_forward_per_token); }),
-       total_row(models, "context", [](const Accounting& a) { return Cell(a.context); }),
-       total_row(models, "attention scores, full square",
-                 [](const Accounting& a) { return a.attention_flops_full; }),
-       total_row(models, "attention scores, causal",
-                 [](const Accounting& a) { return a.attention_flops_causal; }),
-       total_row(models, "training, full square",
-                 [](const Accounting& a) { return Cell(a.training_flops()); }),
-       total_row(models, "training, causal",
-                 [](const Accounting& a) { return Cell(a.training_flops_causal()); })},
-      kLabel, width);
+  append_rows(out,
+              {total_row(models, "products", [](const Accounting& a) { return Cell(a.product_flops); }),
+               total_row(models, "context", [](const Accounting& a) { return Cell(a.context); }),
+               total_row(models, "attention scores, full square",
+                         [](const Accounting& a) { return a.attention_flops_full; }),
+               total_row(models, "attention scores, causal",
+                         [](const Accounting& a) { return a.attention_flops_causal; }),
+               total_row(models, "training, full square",
+                         [](const Accounting& a) { return Cell(a.training_flops()); }),
+               total_row(models, "training, causal",
+                         [](const Accounting& a) { return Cell(a.training_flops_causal()); })},
+              kLabel, width);
   out += ratio_line(models, "active_compute_ratio", kLabel, width, &Accounting::active_compute_ratio);
   out += "\nbytes\n";
   append_rows(out,

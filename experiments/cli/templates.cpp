@@ -69,13 +69,13 @@ variants:                        # each is a patch on what stands above
     model.ffn:                   # another kind: replaces the dense FFN whole
       kind: moe
       experts: {count: 8, activation: swiglu, d_ff: 172}   # 2 x 172 = the dense width
-      router: {kind: top_k, top_k: 2}
+      router: {kind: top_k, top_k: 2, scale: 2.0}   # each of the two with its full weight
       losses: {load_balance: 0.01, z: 0.001}
   round_robin:                   # control: the same parameters, a router that knows nothing
     model.ffn:
       kind: moe
       experts: {count: 8, activation: swiglu, d_ff: 172}
-      router: {kind: round_robin, top_k: 2}
+      router: {kind: round_robin, top_k: 2, scale: 2.0}
 
 compare: {baseline: dense, match: active_flops, tolerance: 0.02}
 )";
@@ -121,6 +121,7 @@ sweep:
     model.ffn.experts.count: [8, 16]
     model.ffn.experts.d_ff: [88, 44]
     model.ffn.router.top_k: [2, 4]
+    model.ffn.router.scale: [2.0, 4.0]      # each of the chosen with its full weight
     only: [moe]
 )";
 
@@ -156,7 +157,7 @@ variants:
     model.ffn:
       kind: moe
       experts: {count: 8, activation: swiglu, d_ff: 88}
-      router: {kind: top_k, top_k: 2}
+      router: {kind: top_k, top_k: 2, scale: 2.0}
       losses: {load_balance: 0.01}
 
 sweep:

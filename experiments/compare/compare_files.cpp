@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "experiments/compare/efficiency.hpp"
+#include "experiments/compare/other_data.hpp"
 #include "experiments/compare/text_table.hpp"
 #include "experiments/results/short_names.hpp"
 
@@ -49,8 +50,8 @@ std::set<std::string> shared_variants(std::span<const ResultsFile> files) {
 }
 
 double flops_per_token(const RunSummary& run) {
-  const double measured = run.train_flops / run.tokens;
-  return std::isfinite(measured) ? measured : 3 * run.flops_forward_per_token;
+  const double trained = run.train_flops / run.tokens;
+  return std::isfinite(trained) ? trained : 3 * run.flops_forward_per_token;
 }
 
 // Linear interpolation of y over rising x; NaN outside.
@@ -112,6 +113,18 @@ const Member& member_of(const std::vector<Member>& members, const std::string& r
                         const std::string& variant) {
   return *std::ranges::find_if(
       members, [&](const Member& m) { return m.summary.run == run && m.summary.variant == variant; });
+}
+
+void add_other_data(Comparison& c, const std::vector<Member>& members) {
+  const auto config_of = [&](const VariantResult& v) {
+    const Member& m = member_of(members, v.seeds.front().run, v.variant);
+    return m.file->reader().text(ResultsFile::group_of(m.summary.run) + "/config_resolved");
+  };
+  for (VariantResult& v : c.variants) {
+    const VariantResult* base = baseline_of(v, c);
+    if (base == nullptr || base == &v || v.delta.num_seeds == 0) continue;
+    v.other_data = keys_of_other_data(config_of(v), config_of(*base));
+  }
 }
 
 // For each seed, the size at which the dense variants would reach the mixture's loss.
@@ -233,6 +246,7 @@ Comparison compare_files(std::span<const ResultsFile> files, const CompareOption
       baseline, options.confidence.value_or(first.confidence));
   c.metric = metric;
   c.at = in_words(options.at, metric);
+  add_other_data(c, members);
   if (options.efficiency && is_loss(metric)) {
     add_efficiency(c, members);
     add_parameter_efficiency(c, members);

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/json_text.hpp"
 #include "core/visible.hpp"
+#include "experiments/compare/other_data.hpp"
 #include "experiments/compare/text_table.hpp"
 
 #include <algorithm>
@@ -206,6 +207,17 @@ std::vector<std::string> comparison_notes(const Comparison& c) {
         "NOT COMPARED, as no one point of the baseline {} has their settings: {}. A point that is named with "
         "--baseline is compared with all.",
         baseline_name(c), fmt::join(alone, ", ")));
+  for (const VariantResult& v : c.variants) {
+    if (!is_metric_of_data(c.metric, v.other_data)) continue;
+    const bool is_text = std::ranges::any_of(
+        v.other_data, [](const std::string& key) { return key.starts_with("data.tokenizer."); });
+    const bool bytes = is_text && !is_metric_of_data("eval/bits_per_byte", v.other_data);
+    lines.push_back(
+        fmt::format("NOT THE SAME DATA: {} is evaluated on other data than {} ({}). Its {} says nothing "
+                    "about the models{}.",
+                    v.label, baseline_of(v, c)->label, fmt::join(v.other_data, ", "), c.metric,
+                    bytes ? "; eval/bits_per_byte does" : ""));
+  }
   const double percent = 100 * c.confidence;
   lines.push_back(fmt::format("{} {}: mean ± standard deviation over seeds. Differences are paired by seed.",
                               c.metric, c.at));

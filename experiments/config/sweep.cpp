@@ -1,8 +1,10 @@
 #include "core/suggest.hpp"
+#include "core/yaml_scalar.hpp"
 #include "experiments/config/experiment_file.hpp"
 #include "experiments/config/patch.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -11,6 +13,15 @@ namespace moelab {
 using yaml::Node;
 
 namespace {
+
+// The same for 1e-3 and 0.001.
+std::string identity_of(const Node& value) {
+  const yaml::Parsed<std::int64_t> integer = yaml::read_integer(value);
+  if (const std::int64_t* read = std::get_if<std::int64_t>(&integer)) return fmt::format("{}", *read);
+  const yaml::Parsed<double> number = yaml::read_number(value);
+  if (const double* read = std::get_if<double>(&number)) return fmt::format("{}", *read);
+  return yaml::emit_flow(value);
+}
 
 class SweepReader {
  public:
@@ -84,11 +95,11 @@ class SweepReader {
 
   // A value that stands twice would make two points of one name.
   void require_different(const Node::Entry& axis) {
-    const std::vector<Node>& values = axis.value.items;
-    for (auto value = values.begin(); value != values.end(); ++value) {
-      if (std::find(values.begin(), value, *value) == value) continue;
-      diagnostics_.error(value->mark,
-                         fmt::format("sweep.grid.{}: {} stands twice", axis.key, yaml::emit_flow(*value)));
+    std::set<std::string> known;
+    for (const Node& value : axis.value.items) {
+      if (known.insert(identity_of(value)).second) continue;
+      diagnostics_.error(value.mark,
+                         fmt::format("sweep.grid.{}: {} stands twice", axis.key, yaml::emit_flow(value)));
     }
   }
 

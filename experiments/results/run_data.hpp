@@ -140,7 +140,7 @@ struct RoutingSamples {
 struct Resources {
   double wall_seconds = kNotMeasured;
   double peak_rss_bytes = kNotMeasured;  // of the process
-  double train_flops = kNotMeasured;     // spent, 3 x forward
+  double train_flops = kNotMeasured;     // 3 x planned forward, of the tokens trained
 };
 
 struct RunData {

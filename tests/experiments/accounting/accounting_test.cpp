@@ -102,7 +102,7 @@ TEST_CASE("a weight used three times is one weight and three products") {
   Root root(reused, "dense_ffn");
   const Accounting a = account(root, 1);
   CHECK(a.total == 10'000);
-  CHECK(a.flops_forward_per_token == 60'000);
+  CHECK(a.product_flops == 60'000);
 }
 
 // Row B2: the lookup costs nothing, the head costs the same whether it is tied or not.
@@ -111,7 +111,7 @@ TEST_CASE("embedding lookups are free and the head is not") {
     INFO("tied " << tied);
     Embeddings model(tied);
     const Accounting a = account(model, 1);
-    CHECK(a.flops_forward_per_token == 512);
+    CHECK(a.product_flops == 512);
     CHECK(a.total == (tied ? 256 + 128 : 512 + 128));
     CHECK(a.active_all == a.total);
     CHECK(a.active_without_input_embedding == (tied ? a.total : 256 + 128));
@@ -163,7 +163,7 @@ TEST_CASE("the JSON of one model and of several") {
   const CountedModel second{"untied", account(untied, 16)};
   const auto one = nlohmann::json::parse(accounting_json({first}));
   CHECK(one.at("total") == 384);
-  CHECK(one.at("flops_forward_per_token") == 512);
+  CHECK(one.at("product_flops_per_token") == 512);
   CHECK(one.at("attention_flops_per_token") == 0);
   CHECK(one.at("active_compute_ratio") == 1);
   CHECK(one.at("memory_bytes").at("training_float32") == 384 * 16);

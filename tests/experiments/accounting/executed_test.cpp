@@ -101,7 +101,7 @@ void check_run(const Run& run) {
     as_planned =
         as_planned && !dropped && record->expert_of.size() == n * static_cast<std::uint64_t>(block->top_k());
   }
-  const auto products = n * static_cast<std::uint64_t>(counted.flops_forward_per_token) / 2;
+  const auto products = n * static_cast<std::uint64_t>(counted.product_flops) / 2;
   const std::uint64_t expected = products - multiply_adds(planned) + multiply_adds(measured);
   CHECK(executed == expected + layers * attention.forward);
   if (as_planned && planned > 0) CHECK(measured == planned);

@@ -59,7 +59,7 @@ TEST_CASE("published models come out to the last digit") {
     CHECK(std::to_string(a.active_without_input_embedding) == row.at("active_without_input_embedding"));
     CHECK(std::to_string(a.active_without_embeddings) == row.at("active_without_embeddings"));
     CHECK(std::to_string(a.experts_routed_total) == row.at("experts_routed_total"));
-    CHECK(std::to_string(a.flops_forward_per_token) == row.at("matmul_flops_forward_per_token"));
+    CHECK(std::to_string(a.product_flops) == row.at("matmul_flops_forward_per_token"));
     const std::string& attention = row.at("attention_flops_forward_per_token_per_context_token");
     CHECK(a.attention_flops_full.has_value() == !attention.empty());
     if (a.attention_flops_full) CHECK(*a.attention_flops_full == 1000 * std::stoll(attention));
@@ -138,7 +138,7 @@ TEST_CASE("FLOPs that papers state") {
   // Biases are no products, so the bias-free GPT-2 costs the same.
   CHECK(1024 * gpt2.forward_flops() == 291'648'307'200);
   // PaLM's (6 N + 12 L H Q T) T with N = parameters of the bias-free GPT-2 without positions.
-  std::int64_t n = gpt2.flops_forward_per_token / 2 + 25 * 768;
+  std::int64_t n = gpt2.product_flops / 2 + 25 * 768;
   CHECK(n == 124'337'664 - 786'432);
   CHECK((6 * n + 3 * *gpt2.attention_flops_full) * 1024 == 875'062'886'400);
   // DeepSeek-V3 in training at 4,096 tokens with causal attention: 250 GFLOP a token.

@@ -92,7 +92,7 @@ TEST_CASE("a mixture costs its chosen experts and its router") {
       "{kind: moe, experts: {kind: ffn, count: 4, activation: swiglu, d_ff: 16}, router: {kind: top_k, "
       "top_k: 2}}",
       8);
-  CHECK(a.flops_forward_per_token == 1600);
+  CHECK(a.product_flops == 1600);
   CHECK(a.training_flops() == 4800);
   CHECK(a.ffn_flops_if_all_active + 64 == 3136);
   CHECK(a.active_compute_ratio() == 0.5);
@@ -196,7 +196,7 @@ TEST_CASE("variants of an experiment: twins solved, incomparable ones named") {
   const std::vector<CountedModel> counted = count_variants(experiment);
   REQUIRE(counted.size() == 4);
   CHECK(counted[2].name == "twin");
-  CHECK(counted[2].accounting.flops_forward_per_token == 9792);
+  CHECK(counted[2].accounting.product_flops == 9792);
   const std::vector<std::string> warnings = comparability_warnings(experiment);
   REQUIRE(warnings.size() == 1);
   CHECK_THAT(warnings[0],

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 using namespace moelab;
@@ -221,4 +222,42 @@ TEST_CASE("comparison for programs has every figure", "[compare]") {
   CHECK_THAT(render(c, TableFormat::latex), Contains("\\toprule") && Contains("% eval/loss"));
   CHECK_THAT(render(c, TableFormat::markdown), Contains("| variant | eval/loss |"));
   CHECK_THROWS_AS(table_format("xlsx"), ConfigError);
+}
+
+TEST_CASE("comparison of losses on other data says that they are", "[compare]") {
+  const TemporaryFolder folder;
+  const auto notes_of = [&](const std::string& data, const std::string& other, const std::string& metric) {
+    std::vector<std::filesystem::path> paths;
+    for (const auto& [variant, config] : {std::pair{"one", data}, std::pair{"two", other}}) {
+      for (std::uint64_t seed = 0; seed < 3; ++seed) {
+        RunData run = example_run(variant, seed, 3, 3);
+        run.info.config_resolved = config;
+        paths.push_back(folder.path() / (run.info.name + ".h5"));
+        write_run_file(paths.back(), run);
+      }
+    }
+    write_results_file(folder.path() / "results.h5", {.name = "e"}, paths);
+    std::vector<ResultsFile> files;
+    files.emplace_back(folder.path() / "results.h5");
+    CompareOptions options;
+    options.metric = metric;
+    return fmt::format("{}", fmt::join(comparison_notes(compare_files(files, options)), "\n"));
+  };
+  const std::string byte =
+      "data: {kind: text, tokenizer: {kind: byte}, seq_len: 8, domains: [{name: a, weight: 1}]}";
+  const std::string bpe =
+      "data: {kind: text, tokenizer: {kind: bpe, vocab_size: 300}, seq_len: 8, domains: [{name: a, weight: "
+      "3}]}";
+  const std::string images = "data: {kind: images, image_size: 8}";
+  const char* told = "NOT THE SAME DATA: two is evaluated on other data than one";
+  CHECK_THAT(notes_of(byte, bpe, "eval/loss"),
+             Contains(told) && Contains("(data.tokenizer.kind, data.tokenizer.vocab_size)") &&
+                 Contains("; eval/bits_per_byte does"));
+  CHECK_THAT(notes_of(byte, bpe, "eval/bits_per_byte"), !Contains("SAME DATA"));
+  CHECK_THAT(notes_of(byte, images, "eval/loss"), Contains(told) && Contains("(data.kind)"));
+  CHECK_THAT(notes_of(byte, images, "eval/bits_per_byte"), Contains(told));
+  CHECK_THAT(notes_of(byte + "\neval: {max_tokens: 64}", byte + "\neval: {max_tokens: 128}", "eval/loss"),
+             Contains("(eval.max_tokens)"));
+  CHECK_THAT(notes_of(byte + "\neval: {every_tokens: 64}", byte, "eval/loss"), !Contains("SAME DATA"));
+  CHECK_THAT(notes_of(byte, "data: [", "eval/loss"), !Contains("SAME DATA"));
 }

@@ -127,6 +127,10 @@ TEST_CASE("Numbers that float32 cannot hold are refused in every block") {
 TEST_CASE("A value that stands twice in a grid, or a point in a list, is an error at its place") {
   CHECK(has(errors(kBase + "sweep: {grid: {train.optimizer.lr: [1e-3, 3e-3, 1e-3]}}\n"),
             "e.yaml:9:49: error: sweep.grid.train.optimizer.lr: 1e-3 stands twice"));
+  CHECK(
+      has(errors(kBase + "sweep: {grid: {train.optimizer.lr: [1e-3, 0.001]}}\n"), "lr: 0.001 stands twice"));
+  CHECK(has(errors(kBase + "sweep: {grid: {train.batch_tokens: [32, 3_2, 64]}}\n"), "3_2 stands twice"));
+  CHECK(errors(kBase + "sweep: {grid: {train.optimizer.lr: [1e-3, 0.002]}}\n") == "");
   CHECK(has(errors(kBase + "sweep:\n  list:\n    - {train.max_steps: 4}\n    - {train.max_steps: 4}\n"),
             "e.yaml:12:8: error: sweep: a point stands twice; both would be the run base-s0-p0"));
 }
