@@ -1,44 +1,27 @@
 #include "experiments/training/run_experiment.hpp"
 
 #include "core/error.hpp"
-#include "core/fields_writer.hpp"
 #include "core/parallel.hpp"
-#include "experiments/data/make_dataset.hpp"
-#include "experiments/results/experiment_json.hpp"
+#include "experiments/data/dataset_cache.hpp"
 #include "experiments/results/provenance.hpp"
 #include "experiments/results/run_store.hpp"
 #include "experiments/training/branch.hpp"
 #include "experiments/training/execution_results.hpp"
+#include "experiments/training/go_on.hpp"
 #include "experiments/training/open_execution.hpp"
 #include "experiments/training/progress.hpp"
 #include "experiments/training/run_one.hpp"
-#include "experiments/training/same_data.hpp"
 #include "experiments/training/time_left.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <map>
-#include <memory>
 #include <mutex>
 
 namespace moelab {
 
 namespace {
-
-// Loads each data block once, for all runs that share it.
-class DatasetCache {
- public:
-  const Dataset& get(const DataConfig& config, const DataOptions& options = {}) {
-    DataConfig key = config;
-    std::unique_ptr<const Dataset>& entry = loaded_[yaml::emit(write_fields(key))];
-    if (!entry) entry = make_dataset(config, options);
-    return *entry;
-  }
-
- private:
-  std::map<std::string, std::unique_ptr<const Dataset>> loaded_;
-};
 
 ProgressState state_of(const TrainerStatus& status) {
   ProgressState state;
@@ -74,13 +57,17 @@ class Execution {
       : experiment_(experiment),
         options_(options),
         progress_(options.quiet),
+        datasets_({options.data_cache, [this](const std::string& text) { progress_.note(text); }}),
         store_(options.resume.empty() ? (load_data(), create_store(experiment, options))
                                       : open_store(options.resume)),
         results_(store_, experiment, [this](const std::string& text) { progress_.note(text); }),
         time_left_(experiment.runs),
         tasks_(tasks_of(experiment.runs)),
         ended_(experiment.runs.size(), false) {
-    if (!options.resume.empty()) go_on();
+    if (!options.resume.empty()) {
+      load_data();
+      go_on_with(store_, experiment, datasets_, results_);
+    }
     outcome_.folder = store_.folder();
     outcome_.results = store_.results_path();
   }
@@ -102,49 +89,9 @@ class Execution {
   }
 
  private:
-  const Dataset& load(const DataConfig& config) {
-    return datasets_.get(config,
-                         {options_.data_cache, [this](const std::string& text) { progress_.note(text); }});
-  }
-
   // All data must load before anything is written.
   void load_data() {
-    for (const Run& run : experiment_.runs) load(run.config.data);
-  }
-
-  // An execution that is there already: what its runs have left, and what becomes of it now.
-  void go_on() {
-    load_data();
-    require_same_data(store_, experiment_,
-                      [this](const DataConfig& config) -> const Dataset& { return load(config); });
-    const ExecutionRecord before = store_.record();
-    require(before.overrides.size() <= experiment_.overrides.size() &&
-                std::equal(before.overrides.begin(), before.overrides.end(), experiment_.overrides.begin()),
-            "[run] {}: another process has gone on with it meanwhile", store_.folder().string());
-    const ExecutionRecord now = record_of(experiment_, before);
-    look_at_runs(now);
-    if (now != before) store_.set_record(now);
-    write_experiment_json(store_.info_path(), info_of(experiment_));
-  }
-
-  // What runs have left must be readable, and that of runs that are not done such that they can go on, before
-  // anything is written.
-  void look_at_runs(const ExecutionRecord& record) {
-    try {
-      for (const std::string& name : record.runs) results_.look_at(name);
-      for (const Run& run : experiment_.runs) {
-        const std::filesystem::path folder = store_.run_folder(run.name);
-        if (is_done(run.name) || !std::filesystem::is_directory(folder)) continue;
-        require_resumable(run, {datasets_.get(run.config.data), folder, {}, {}});
-      }
-    } catch (const ConfigError&) {
-      throw;
-    } catch (const std::exception& e) {
-      fail(
-          "{}: cannot go on, and nothing is changed: {}\nWhat cannot be read now may be whole: see that it "
-          "can be read, or move it away.",
-          store_.folder().string(), e.what());
-    }
+    for (const Run& run : experiment_.runs) datasets_.get(run.config.data);
   }
 
   // Nothing may leave this function: an exception would cancel the loops of the other jobs.
