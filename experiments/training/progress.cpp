@@ -1,5 +1,6 @@
 #include "experiments/training/progress.hpp"
 
+#include "core/utf8.hpp"
 #include "core/visible.hpp"
 
 #include <array>
@@ -27,7 +28,7 @@ std::string number_or_dash(double value, int digits) {
 // Cuts at the start of a character of UTF-8.
 std::string cut(const std::string& text, std::size_t size) {
   if (text.size() <= size) return text;
-  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
+  while (size > 0 && utf8::continues_character(text[size])) --size;
   return text.substr(0, size);
 }
 
