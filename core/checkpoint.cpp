@@ -142,6 +142,7 @@ void CheckpointReader::verify() const {
 std::vector<std::string> CheckpointReader::names_in(const std::string& group) const {
   if (!file_.has(group)) return {};
   std::vector<std::string> names = file_.datasets(group);
+  // Early checkpoints have scales among their datasets.
   std::erase_if(names, [](const std::string& name) { return name.starts_with("dim_"); });
   return names;
 }
