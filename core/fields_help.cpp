@@ -1,5 +1,4 @@
 #include "core/fields_describe.hpp"
-#include "core/suggest.hpp"
 
 #include <cmath>
 

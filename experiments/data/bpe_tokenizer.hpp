@@ -3,7 +3,6 @@
 
 #include "experiments/data/tokenizer.hpp"
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
