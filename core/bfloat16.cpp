@@ -31,8 +31,4 @@ void to_bfloat16(const Scalar* from, Bfloat16* to, Index n) {
   for (; i < n; ++i) to[i].bits = rounded(static_cast<float>(from[i]));
 }
 
-float from_bfloat16(Bfloat16 value) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
-}
-
 }  // namespace moelab

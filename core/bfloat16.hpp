@@ -13,6 +13,5 @@ struct Bfloat16 {
 
 // Rounds n values to nearest, ties to even; NaN stays NaN.
 void to_bfloat16(const Scalar* from, Bfloat16* to, Index n);
-float from_bfloat16(Bfloat16 value);
 
 }  // namespace moelab

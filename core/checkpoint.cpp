@@ -1,11 +1,10 @@
 #include "core/checkpoint.hpp"
 
+#include "core/crc32.hpp"
 #include "core/damaged_file.hpp"
 
 #include <algorithm>
 #include <set>
-
-#include <zlib.h>
 
 namespace moelab {
 
@@ -15,10 +14,7 @@ constexpr const char* kFormat = "moelab-checkpoint";
 constexpr const char* kVersion = "1.0";
 
 std::int64_t crc_of(ConstMatrixView value) {
-  uLong crc = crc32_z(0, nullptr, 0);
-  crc = crc32_z(crc, reinterpret_cast<const Bytef*>(value.data()),
-                static_cast<std::size_t>(value.size()) * sizeof(Scalar));
-  return static_cast<std::int64_t>(crc);
+  return crc32_of(std::as_bytes(std::span(value.data(), static_cast<std::size_t>(value.size()))));
 }
 
 void add(hdf5::Group& group, const std::string& name, ConstMatrixView value, const std::string& long_name) {
@@ -146,6 +142,7 @@ void CheckpointReader::verify() const {
 std::vector<std::string> CheckpointReader::names_in(const std::string& group) const {
   if (!file_.has(group)) return {};
   std::vector<std::string> names = file_.datasets(group);
+  // Early checkpoints have scales among their datasets.
   std::erase_if(names, [](const std::string& name) { return name.starts_with("dim_"); });
   return names;
 }

@@ -1,6 +1,7 @@
 #include "core/diagnostics.hpp"
 
 #include "core/error.hpp"
+#include "core/utf8.hpp"
 #include "core/visible.hpp"
 
 #include <algorithm>
@@ -16,13 +17,13 @@ std::string marker(std::string_view line, int column) {
   const std::size_t start = byte_of_column(line, column);
   std::string out;
   for (const char c : visible_text(line.substr(0, start))) {
-    if (!continues_character(c)) out += c == '\t' ? '\t' : ' ';
+    if (!utf8::continues_character(c)) out += c == '\t' ? '\t' : ' ';
   }
   out += '^';
   const std::string_view word = line.substr(std::min(start, line.size()));
   const std::size_t end = word.find_first_of(" \t:,{}[]#=");
   for (std::size_t i = 1; i < std::min(end, word.size()); ++i) {
-    if (!continues_character(word[i])) out += '~';
+    if (!utf8::continues_character(word[i])) out += '~';
   }
   return out;
 }
@@ -41,7 +42,7 @@ std::size_t byte_of_column(std::string_view line, int column) {
   std::size_t byte = 0;
   for (int seen = 1; byte < line.size() && seen < column; ++seen) {
     ++byte;
-    while (byte < line.size() && continues_character(line[byte])) ++byte;
+    while (byte < line.size() && utf8::continues_character(line[byte])) ++byte;
   }
   return byte;
 }

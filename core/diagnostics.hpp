@@ -20,8 +20,6 @@ struct Source {
   const std::vector<std::size_t> line_starts;  // the byte at which each line begins
 };
 
-// Whether a byte goes on with the UTF-8 character of the byte before it.
-inline bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 // Byte at which character `column` (from 1) of a line starts; its size for columns past it.
 std::size_t byte_of_column(std::string_view line, int column);
 

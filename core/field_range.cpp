@@ -7,18 +7,14 @@
 
 namespace moelab {
 
-namespace {
-
-std::string plain(double value) {
+std::string plain_number(double value) {
   const bool is_whole = std::nearbyint(value) == value && std::abs(value) < 1e15;
   return is_whole ? fmt::format("{}", static_cast<std::int64_t>(value)) : fmt::format("{}", value);
 }
 
-}  // namespace
-
 std::string range_of(const FieldInfo& info) {
-  std::string low = fmt::format("{} {}", info.min_exclusive ? "above" : "at least", plain(info.min));
-  std::string high = fmt::format("{} {}", info.max_exclusive ? "below" : "at most", plain(info.max));
+  std::string low = fmt::format("{} {}", info.min_exclusive ? "above" : "at least", plain_number(info.min));
+  std::string high = fmt::format("{} {}", info.max_exclusive ? "below" : "at most", plain_number(info.max));
   if (std::isinf(info.min)) return high;
   return std::isinf(info.max) ? low : low + " and " + high;
 }
@@ -39,7 +35,7 @@ std::string float32_error(double value, const FieldInfo& info) {
   }
   const auto rounded = static_cast<double>(static_cast<float>(value));
   if ((info.max_exclusive && rounded >= info.max) || (info.min_exclusive && rounded <= info.min)) {
-    return fmt::format("float32 rounds it to {}; it must be {}", plain(rounded), range_of(info));
+    return fmt::format("float32 rounds it to {}; it must be {}", plain_number(rounded), range_of(info));
   }
   return {};
 }

@@ -7,6 +7,8 @@
 
 namespace moelab {
 
+// A whole number without a point.
+std::string plain_number(double value);
 // As in "at least 1 and below 2".
 std::string range_of(const FieldInfo& info);
 bool in_range(double value, const FieldInfo& info);

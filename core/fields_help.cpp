@@ -1,5 +1,5 @@
+#include "core/field_range.hpp"
 #include "core/fields_describe.hpp"
-#include "core/suggest.hpp"
 
 #include <cmath>
 
@@ -12,15 +12,10 @@ namespace {
 
 using Type = Description::Type;
 
-std::string number(double value) {
-  const std::string text = fmt::format("{}", value);
-  return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
-}
-
-std::string range_of(const FieldInfo& info) {
+std::string bounds_of(const FieldInfo& info) {
   std::vector<std::string> parts;
-  if (std::isfinite(info.min)) parts.push_back((info.min_exclusive ? "> " : ">= ") + number(info.min));
-  if (std::isfinite(info.max)) parts.push_back((info.max_exclusive ? "< " : "<= ") + number(info.max));
+  if (std::isfinite(info.min)) parts.push_back((info.min_exclusive ? "> " : ">= ") + plain_number(info.min));
+  if (std::isfinite(info.max)) parts.push_back((info.max_exclusive ? "< " : "<= ") + plain_number(info.max));
   return parts.empty() ? "" : " " + fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -40,9 +35,9 @@ std::string type_text(const Description& d) {
     case Type::boolean:
       return "boolean";
     case Type::integer:
-      return "integer" + range_of(d.info);
+      return "integer" + bounds_of(d.info);
     case Type::number:
-      return "number" + range_of(d.info);
+      return "number" + bounds_of(d.info);
     case Type::text:
       return d.info.choices.empty() ? "text" : fmt::format("`{}`", fmt::join(d.info.choices, "`, `"));
     case Type::list: {

@@ -8,6 +8,7 @@
 #include "core/parallel.hpp"
 
 #include <array>
+#include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>

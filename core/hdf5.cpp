@@ -1,8 +1,6 @@
 // The tree as a value. Writing is in hdf5_write.cpp, reading in hdf5_read.cpp.
 #include "core/hdf5.hpp"
 
-#include "core/error.hpp"
-
 #include <algorithm>
 #include <numeric>
 

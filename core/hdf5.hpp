@@ -25,9 +25,6 @@
 
 namespace moelab::hdf5 {
 
-// NaN stands for a missing floating-point value.
-inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
-
 using AttributeValue =
     std::variant<std::string, double, std::int64_t, std::vector<double>, std::vector<std::int64_t>,
                  std::vector<std::uint8_t>, std::vector<std::string>>;
@@ -56,7 +53,7 @@ struct Dataset {
   std::vector<std::size_t> shape;       // empty: a scalar
   std::vector<std::string> dimensions;  // one name an axis. A 1-D dataset named as its dimension is its scale
   Meaning meaning;
-  std::optional<double> fill;         // marks missing entries of an integer dataset (_FillValue)
+  std::optional<double> fill;         // marks missing integers (_FillValue); a missing float is NaN
   std::vector<Attribute> attributes;  // further ones
 };
 

@@ -62,11 +62,13 @@ Handle string_type(H5T_cset_t character_set) {
   return type;
 }
 
-void Checksum::add(const void* bytes, std::size_t size) {
+namespace {
+
+void add_to(std::uint64_t& sum, const void* bytes, std::size_t size) {
   const char* p = static_cast<const char*>(bytes);
-  const auto mix = [this](std::uint64_t word) {
-    state_ = (state_ ^ word) * 0xff51afd7ed558ccdULL;
-    state_ ^= state_ >> 32;
+  const auto mix = [&sum](std::uint64_t word) {
+    sum = (sum ^ word) * 0xff51afd7ed558ccdULL;
+    sum ^= sum >> 32;
   };
   for (; size >= 8; size -= 8, p += 8) {
     std::uint64_t word = 0;
@@ -76,6 +78,23 @@ void Checksum::add(const void* bytes, std::size_t size) {
   std::uint64_t tail = 0;
   if (size > 0) std::memcpy(&tail, p, size);
   mix(tail ^ (static_cast<std::uint64_t>(size) << 56));
+}
+
+}  // namespace
+
+std::uint64_t checksum_of_values(const Values& values) {
+  std::uint64_t sum = 0x9e3779b97f4a7c15ULL;
+  std::visit(
+      [&](const auto& v) {
+        using T = std::remove_cvref_t<decltype(v[0])>;
+        if constexpr (std::is_same_v<T, std::string>) {
+          for (const std::string& s : v) add_to(sum, s.data(), s.size());
+        } else {
+          add_to(sum, v.data(), v.size() * sizeof(T));
+        }
+      },
+      values);
+  return sum;
 }
 
 }  // namespace moelab::hdf5

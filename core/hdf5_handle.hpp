@@ -5,6 +5,7 @@
 #define H5_USE_110_API  // the same functions in later versions of the library
 
 #include "core/error.hpp"
+#include "core/hdf5.hpp"
 
 #include <cassert>
 #include <mutex>
@@ -114,13 +115,6 @@ struct TypeOf<std::uint8_t> {
 Handle string_type(H5T_cset_t character_set = H5T_CSET_UTF8);
 
 // A few bytes that change when any value does.
-class Checksum {
- public:
-  void add(const void* bytes, std::size_t size);
-  std::uint64_t value() const { return state_; }
-
- private:
-  std::uint64_t state_ = 0x9e3779b97f4a7c15ULL;
-};
+std::uint64_t checksum_of_values(const Values& values);
 
 }  // namespace moelab::hdf5

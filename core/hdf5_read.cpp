@@ -1,7 +1,9 @@
 #include "core/damaged_file.hpp"
 #include "core/hdf5.hpp"
 #include "core/hdf5_handle.hpp"
+#include "core/hdf5_open.hpp"
 #include "core/hdf5_parts.hpp"
+#include "core/hdf5_values.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,29 +20,14 @@ namespace {
 
 std::string object_name(const std::string& object) { return object.empty() ? "/" : object; }
 
+std::string at(const std::filesystem::path& file, const std::string& object) {
+  return object_name(object) + " of " + file.string();
+}
+
 herr_t first_scale_name(hid_t, unsigned, hid_t scale, void* data) {
   std::array<char, 256> name{};
   if (H5DSget_scale_name(scale, name.data(), name.size()) > 0) *static_cast<std::string*>(data) = name.data();
   return 1;
-}
-
-std::vector<std::string> children(hid_t group, const std::string& where, H5O_type_t wanted) {
-  H5G_info_t info;
-  check(H5Gget_info(group, &info), "list", where);
-  std::vector<std::string> names;
-  for (hsize_t i = 0; i < info.nlinks; ++i) {
-    std::array<char, 512> name{};
-    H5_index_t order = H5_INDEX_CRT_ORDER;
-    if (H5Lget_name_by_idx(group, ".", order, H5_ITER_INC, i, name.data(), name.size(), H5P_DEFAULT) < 0) {
-      order = H5_INDEX_NAME;
-      check(H5Lget_name_by_idx(group, ".", order, H5_ITER_INC, i, name.data(), name.size(), H5P_DEFAULT),
-            "list", where);
-    }
-    H5O_info_t object;
-    check(H5Oget_info_by_idx(group, ".", order, H5_ITER_INC, i, &object, H5P_DEFAULT), "list", where);
-    if (object.type == wanted) names.emplace_back(name.data());
-  }
-  return names;
 }
 
 }  // namespace
@@ -66,98 +53,6 @@ Reader& Reader::operator=(Reader&& other) noexcept {
 }
 
 const std::filesystem::path& Reader::path() const { return state_->path; }
-
-namespace {
-
-// 1: it is there; 0: it is not; less: the library cannot tell. Every step of the path is asked for; the
-// library reports a missing parent as an error.
-htri_t look_for(hid_t file, const std::string& object) {
-  if (object.empty()) return 1;
-  for (std::size_t end = object.find('/');; end = object.find('/', end + 1)) {
-    const std::string part = object.substr(0, end);
-    const htri_t found = part.empty() ? 1 : H5Lexists(file, part.c_str(), H5P_DEFAULT);
-    if (found <= 0 || end == std::string::npos) return found;
-  }
-}
-
-Handle open_group(hid_t file, const std::string& group, const std::string& where) {
-  require_whole(look_for(file, group) != 0, "[hdf5] cannot open {}: there is no such group", where);
-  return Handle(H5Gopen2(file, group.empty() ? "/" : group.c_str(), H5P_DEFAULT), H5Gclose, "open", where);
-}
-
-Handle open_dataset(hid_t file, const std::string& dataset, const std::string& where) {
-  require_whole(look_for(file, dataset) != 0, "[hdf5] cannot open {}: there is no such dataset", where);
-  return Handle(H5Dopen2(file, dataset.c_str(), H5P_DEFAULT), H5Dclose, "open", where);
-}
-
-std::string at(const std::filesystem::path& file, const std::string& object) {
-  return object_name(object) + " of " + file.string();
-}
-
-Extent dataset_extent(hid_t dataset, const std::string& where) {
-  const Handle space(H5Dget_space(dataset), H5Sclose, "read the shape of", where);
-  return extent_of(space.get(), where);
-}
-
-// Before memory is taken: a damaged or hostile file can claim any shape, and any storage. What is stored, and
-// is not more than the file, bounds what may be there, since deflate shrinks to a 1032nd at best.
-void require_stored(hid_t dataset, hid_t type, const Extent& extent, const std::string& where) {
-  const std::size_t element = std::max<std::size_t>(1, H5Tget_size(type));
-  hsize_t file_size = 0;
-  const Handle file(H5Iget_file_id(dataset), H5Fclose, "find the file of", where);
-  check(H5Fget_filesize(file.get(), &file_size), "find the size of the file of", where);
-  const std::size_t most =
-      1100 * static_cast<std::size_t>(std::min(H5Dget_storage_size(dataset), file_size)) + 4096;
-  require_whole(extent.count <= most / element,
-                "[hdf5] {} claims {} values, more than what is stored can hold", where, extent.count);
-}
-
-std::vector<std::string> dataset_strings(hid_t dataset, const std::string& where) {
-  const Handle type(H5Dget_type(dataset), H5Tclose, "read", where);
-  require_whole(H5Tget_class(type.get()) == H5T_STRING, "[hdf5] {} is not text", where);
-  const Handle space(H5Dget_space(dataset), H5Sclose, "read", where);
-  const Extent extent = extent_of(space.get(), where);
-  require_stored(dataset, type.get(), extent, where);
-  return read_strings(type.get(), space.get(), extent.count, where, [&](hid_t t, void* buffer) {
-    return H5Dread(dataset, t, H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer);
-  });
-}
-
-void require_number(hid_t dataset, const std::string& where) {
-  const Handle type(H5Dget_type(dataset), H5Tclose, "read", where);
-  const H5T_class_t type_class = H5Tget_class(type.get());
-  require_whole(type_class == H5T_FLOAT || type_class == H5T_INTEGER, "[hdf5] {} does not hold numbers",
-                where);
-}
-
-template <class T>
-std::vector<T> dataset_values(hid_t dataset, const std::string& where) {
-  if constexpr (std::is_same_v<T, std::string>) {
-    return dataset_strings(dataset, where);
-  } else {
-    require_number(dataset, where);
-    const Extent extent = dataset_extent(dataset, where);
-    require_stored(dataset, Handle(H5Dget_type(dataset), H5Tclose, "read", where).get(), extent, where);
-    std::vector<T> values(extent.count);
-    check(H5Dread(dataset, TypeOf<T>::memory(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read", where);
-    return values;
-  }
-}
-
-Values dataset_as_stored(hid_t dataset, const std::string& where) {
-  const Handle type(H5Dget_type(dataset), H5Tclose, "read", where);
-  const H5T_class_t type_class = H5Tget_class(type.get());
-  const std::size_t bytes = H5Tget_size(type.get());
-  if (type_class == H5T_STRING) return dataset_values<std::string>(dataset, where);
-  if (type_class == H5T_FLOAT && bytes == 4) return dataset_values<float>(dataset, where);
-  if (type_class == H5T_FLOAT) return dataset_values<double>(dataset, where);
-  if (bytes == 1) return dataset_values<std::uint8_t>(dataset, where);
-  if (bytes == 2) return dataset_values<std::int16_t>(dataset, where);
-  if (bytes == 4) return dataset_values<std::int32_t>(dataset, where);
-  return dataset_values<std::int64_t>(dataset, where);
-}
-
-}  // namespace
 
 bool Reader::has(const std::string& object) const {
   const LibraryLock lock;

@@ -1,13 +1,12 @@
 #include "core/hdf5_seal.hpp"
 
+#include "core/crc32.hpp"
 #include "core/damaged_file.hpp"
 #include "core/file.hpp"
 #include "core/hdf5.hpp"
 
 #include <algorithm>
 #include <string_view>
-
-#include <zlib.h>
 
 namespace moelab::hdf5 {
 
@@ -16,7 +15,7 @@ namespace {
 constexpr std::string_view kMark = "moelab-1";
 
 // The mark, then the checksum, little-endian.
-Seal seal_with(uLong crc) {
+Seal seal_with(std::uint32_t crc) {
   Seal seal{};
   std::ranges::copy(kMark, seal.begin());
   for (std::size_t i = 0; i < 8; ++i)
@@ -24,21 +23,17 @@ Seal seal_with(uLong crc) {
   return seal;
 }
 
-uLong add_to(uLong crc, std::span<const char> bytes) {
-  return crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
-}
-
 // That of a file which is whole.
 Seal read_seal(const std::filesystem::path& path) {
   require(file_exists(path), "[hdf5] there is no file {}", path.string());
   require(std::filesystem::is_regular_file(path), "[hdf5] {} is no file", path.string());
-  uLong crc = crc32_z(0, nullptr, 0);
+  std::uint32_t crc = 0;
   std::string end;  // the last bytes so far, which may be the seal
   read_parts(path, [&](std::string_view part) {
     end += part;
     if (end.size() <= Seal().size()) return;
     const std::size_t before = end.size() - Seal().size();
-    crc = add_to(crc, std::span(end).first(before));
+    crc = crc32_of(std::as_bytes(std::span(end).first(before)), crc);
     end.erase(0, before);
   });
   require_whole(end.size() == Seal().size() && end.starts_with(kMark),
@@ -52,7 +47,7 @@ Seal read_seal(const std::filesystem::path& path) {
 
 }  // namespace
 
-Seal seal_of(std::span<const char> bytes) { return seal_with(add_to(crc32_z(0, nullptr, 0), bytes)); }
+Seal seal_of(std::span<const char> bytes) { return seal_with(crc32_of(std::as_bytes(bytes))); }
 
 const std::filesystem::path& require_sealed(const std::filesystem::path& path) {
   read_seal(path);

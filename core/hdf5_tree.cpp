@@ -204,21 +204,18 @@ void TreeWriter::write_values(hid_t group, const std::string& path, const Datase
   const Handle space(shape.empty() ? H5Screate(H5S_SCALAR)
                                    : H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr),
                      H5Sclose, "create", where);
-  Checksum checksum;
   std::visit(
       [&](const auto& v) {
         using T = std::remove_const_t<std::remove_reference_t<decltype(v[0])>>;
         Handle properties = creation_properties(where, dataset, sizeof(T));
         if constexpr (std::is_same_v<T, std::string>) {
           const Handle type = string_type();
-          for (const std::string& s : v) checksum.add(s.data(), s.size());
           out = Handle(H5Dcreate2(group, dataset.name.c_str(), type.get(), space.get(), H5P_DEFAULT,
                                   properties.get(), H5P_DEFAULT),
                        H5Dclose, "create", where);
           check(H5Dwrite(out.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, pointers_to(v, where).data()),
                 "write", where);
         } else {
-          checksum.add(v.data(), v.size() * sizeof(T));
           if (dataset.fill) {
             const T fill = static_cast<T>(*dataset.fill);
             check(H5Pset_fill_value(properties.get(), TypeOf<T>::memory(), &fill), "create", where);
@@ -237,7 +234,7 @@ void TreeWriter::write_values(hid_t group, const std::string& path, const Datase
         }
       },
       dataset.values);
-  written_.push_back({path, size_of(dataset.values), checksum.value()});
+  written_.push_back({path, size_of(dataset.values), checksum_of_values(dataset.values)});
 }
 
 Handle TreeWriter::write_dataset(hid_t group, const std::string& path, const Dataset& dataset) {

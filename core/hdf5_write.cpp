@@ -11,21 +11,10 @@ namespace moelab::hdf5 {
 namespace {
 
 std::uint64_t checksum_of(const Reader& reader, const Written& expected, const std::string& file) {
-  Checksum checksum;
   const Values values = reader.dataset(expected.path).values;
   require(size_of(values) == expected.size, "[hdf5] {} came back with {} values instead of {}",
           at(file, expected.path), size_of(values), expected.size);
-  std::visit(
-      [&](const auto& v) {
-        using T = std::remove_const_t<std::remove_reference_t<decltype(v[0])>>;
-        if constexpr (std::is_same_v<T, std::string>) {
-          for (const std::string& s : v) checksum.add(s.data(), s.size());
-        } else {
-          checksum.add(v.data(), v.size() * sizeof(T));
-        }
-      },
-      values);
-  return checksum.value();
+  return checksum_of_values(values);
 }
 
 // Makes the file in memory: the library does not survive a full disk (it reports success, or crashes when it

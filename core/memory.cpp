@@ -1,7 +1,5 @@
 #include "core/memory.hpp"
 
-#include <sys/resource.h>
-
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -16,12 +14,6 @@ void keep_freed_memory() {
   // One heap for all threads: those of other threads are small and are given back whole.
   mallopt(M_ARENA_MAX, 1);
 #endif
-}
-
-std::int64_t page_faults() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_minflt;
 }
 
 }  // namespace moelab

@@ -1,8 +1,6 @@
 // How the process treats memory that is freed.
 #pragma once
 
-#include <cstdint>
-
 namespace moelab {
 
 // Freed memory stays with the process and is given out again. Training frees and allocates the same large
@@ -10,8 +8,5 @@ namespace moelab {
 // and mapped one by one. For programs, at their start; libraries do not call it. No effect where the C
 // library has no such setting.
 void keep_freed_memory();
-
-// Pages that the system had to map for this process so far. Stands still in steady training.
-std::int64_t page_faults();
 
 }  // namespace moelab

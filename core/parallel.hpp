@@ -5,7 +5,6 @@
 #include "core/tensor.hpp"
 
 #include <functional>
-#include <memory>
 
 namespace moelab::parallel {
 

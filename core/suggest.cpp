@@ -60,4 +60,14 @@ std::string list_of(const std::vector<std::string>& names) {
   return out;
 }
 
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& known,
+                         std::string_view otherwise) {
+  const std::string near = nearest(name, known);
+  return near.empty() ? std::string(otherwise) : fmt::format("did you mean `{}`?", near);
+}
+
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
+  return did_you_mean(name, known, "known: " + list_of(known));
+}
+
 }  // namespace moelab

@@ -17,4 +17,10 @@ std::string nearest(std::string_view name, const std::vector<std::string>& known
 // "a, b or c", for messages that list what is allowed. Of more than 50, the first 50.
 std::string list_of(const std::vector<std::string>& names);
 
+// Help for a name that is none of `known`: "did you mean `a`?", or `otherwise` where none is near.
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& known,
+                         std::string_view otherwise);
+// The same; where none is near, "known: a, b or c".
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& known);
+
 }  // namespace moelab

@@ -10,7 +10,7 @@ Character first_character(std::string_view text) {
   if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return {};
   char32_t number = lead & (0xFFU >> (length + 1));
   for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {};
+    if (!continues_character(text[i])) return {};
     number = number << 6 | (byte(i) & 0x3FU);
   }
   const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);

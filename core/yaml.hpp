@@ -4,7 +4,6 @@
 #include "core/diagnostics.hpp"
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

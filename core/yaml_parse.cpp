@@ -46,7 +46,7 @@ class Builder final : public YAML::EventHandler {
     const int offset = at.line == 0 ? first_column_ - 1 : 0;
     const std::size_t bytes = static_cast<std::size_t>(std::max(at.column, 0) + offset);
     for (std::size_t i = 0; i < bytes; ++i) {
-      if (i >= line.size() || !continues_character(line[i])) ++out.column;
+      if (i >= line.size() || !utf8::continues_character(line[i])) ++out.column;
     }
     return out;
   }

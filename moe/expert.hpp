@@ -9,10 +9,8 @@
 #include "core/module.hpp"
 #include "moe/operand_rows.hpp"
 
-#include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 
 namespace moelab::moe {
 

@@ -6,10 +6,8 @@
 #include "core/ops/normalise.hpp"
 #include "core/ops/reduce.hpp"
 #include "core/ops/softmax.hpp"
-#include "moe/dispatch.hpp"
 #include "moe/routers/selection.hpp"
 
-#include <memory>
 #include <numeric>
 #include <string_view>
 

@@ -55,18 +55,16 @@ struct LossInput {
 // The losses with a weight other than 0, in the order of LossesConfig. Each is 0 for a batch without real
 // tokens.
 //
-//   load_balance      E sum_e f_e P_e, f_e the share of choices, P_e the mean of the normalised scores; no
-//   gradient
-//                     through f (Switch Transformers, Fedus et al. 2021, equations 4 to 6; with f over k
-//                     choices so that perfect balance gives 1). `sequence`: per sequence, then averaged
-//                     (DeepSeek-V3, equation 17). `global`: f over the whole step (Qiu et al. 2025, "Demons
-//                     in the Detail").
-//   z                 mean of (logsumexp z)^2 (ST-MoE, Zoph et al. 2022, equation 5)
-//   importance_cv2    squared coefficient of variation of the experts' summed scores (Shazeer et al. 2017,
-//                     equation 7)
-//   load_cv2          the same of the smooth load of noisy top-k (appendix A, equations 8 to 11)
-//   entropy           -H(mean score), the marginal entropy (Mod-Squad and MIMO losses)
-//   expert_diversity  mean pairwise cosine of a token's expert outputs; a dropped or zero output counts 0
+// - load_balance: E sum_e f_e P_e, f_e the share of choices, P_e the mean of the normalised scores; no
+//   gradient through f (Switch Transformers, Fedus et al. 2021, equations 4 to 6; with f over k choices so
+//   that perfect balance gives 1). `sequence`: per sequence, then averaged (DeepSeek-V3, equation 17).
+//   `global`: f over the whole step (Qiu et al. 2025, "Demons in the Detail").
+// - z: mean of (logsumexp z)^2 (ST-MoE, Zoph et al. 2022, equation 5).
+// - importance_cv2: squared coefficient of variation of the experts' summed scores (Shazeer et al. 2017,
+//   equation 7).
+// - load_cv2: the same of the smooth load of noisy top-k (appendix A, equations 8 to 11).
+// - entropy: -H(mean score), the marginal entropy (Mod-Squad and MIMO losses).
+// - expert_diversity: mean pairwise cosine of a token's expert outputs; a dropped or zero output counts 0.
 std::vector<AuxiliaryLoss> auxiliary_losses(const LossesConfig& config, const LossInput& input);
 
 }  // namespace moelab::moe

@@ -15,8 +15,8 @@
 namespace moelab::moe {
 
 // y_t = sum over the kept choices of w_te f_e(x_t)  [+ pass_through_t x_t]  + g_t sum_i shared_i(x_t),
-// with g = 1, or sigmoid(x . gate). Padding rows may hold anything and
-// count as zeros; they get 0 from the routed experts.
+// with g = 1, or sigmoid(x . gate). Padding rows may hold anything and count as zeros; they get 0 from the
+// routed experts.
 class MoeLayer final : public FfnBlock {
  public:
   // `config` as MoeConfig::expanded() gives it.

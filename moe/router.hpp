@@ -80,7 +80,7 @@ struct RouterTraits {
   bool has_logits = true;
   bool has_scores = true;  // that can be normalised to a distribution over the experts
   bool has_noise = false;
-  bool by_logits = true;    // the choice is by logits alone, without groups or expert bias
+  bool by_logits = true;    // where there is noise: it chooses by the noisy logits, without groups or bias
   bool needs_ids = false;   // works on rows that are tokens with an id only
   double scale = 1;         // factor on the weights
   bool normalized = false;  // the weights of a token sum to `scale`

@@ -5,6 +5,7 @@
 #include "experiments/bench/speed.hpp"
 
 #include <chrono>
+#include <memory>
 
 #include <fmt/format.h>
 

@@ -25,7 +25,6 @@ Timing summarize(std::vector<double> seconds) {
   Timing timing;
   timing.median = quantile(seconds, 0.5);
   timing.fastest = seconds.front();
-  timing.slowest = seconds.back();
   timing.repeats = static_cast<int>(seconds.size());
   timing.spread = (quantile(seconds, 0.75) - quantile(seconds, 0.25)) / timing.median;
   return timing;

@@ -10,7 +10,6 @@ namespace moelab::bench {
 struct Timing {
   double median = 0;
   double fastest = 0;
-  double slowest = 0;
   int repeats = 0;
   // The middle half of the times, relative to the median.
   double spread = 0;

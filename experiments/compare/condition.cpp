@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/visible.hpp"
-#include "experiments/compare/render.hpp"
+#include "experiments/compare/figures.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,6 @@
 #include "experiments/compare/text_table.hpp"
 
+#include "core/utf8.hpp"
 #include "core/visible.hpp"
 
 #include <algorithm>
@@ -14,9 +15,9 @@ namespace moelab {
 
 namespace {
 
-// Characters on the screen: bytes that do not go on with a UTF-8 sequence.
+// Characters on the screen.
 std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+  return text.size() - static_cast<std::size_t>(std::ranges::count_if(text, utf8::continues_character));
 }
 
 std::vector<std::size_t> column_widths(const TextTable& table) {

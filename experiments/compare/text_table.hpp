@@ -25,7 +25,7 @@ std::string to_latex(const TextTable& table);
 std::string markdown_escaped(const std::string& text);
 std::string latex_escaped(const std::string& text);
 
-// 1234567 as "1.23M"; "-" of NaN.
+// Three digits, as in "1.23M" of 1234567; a whole number below 1000 as it is; "-" of NaN.
 std::string with_si_prefix(double value);
 // Fixed digits; "-" of NaN.
 std::string with_digits(double value, int digits);

@@ -30,10 +30,8 @@ void check_metric(const Experiment& experiment, const yaml::Node& root, Diagnost
       if (seen.insert(name).second) known.push_back(std::move(name));
     }
   }
-  const std::string near = nearest(metric, known);
   told.error(mark_of(root, "compare.metric"),
-             fmt::format("compare.metric: `{}` is recorded by no run", metric),
-             near.empty() ? "known: " + list_of(known) : fmt::format("did you mean `{}`?", near));
+             fmt::format("compare.metric: `{}` is recorded by no run", metric), did_you_mean(metric, known));
 }
 
 void warn_of_pairs(const Experiment& experiment, const yaml::Node& root, Diagnostics& told) {

@@ -23,6 +23,16 @@ void trailing_fields(FieldVisitor& v, ExperimentFile& f) {
   v("compare", f.compare, {.help = "How the variants are compared"});
 }
 
+// Of a file, in which they stay YAML, or of a run.
+template <class Blocks>
+void block_fields(FieldVisitor& v, Blocks& b) {
+  v("data", b.data, {.help = "What is learned from", .required = true});
+  v("model", b.model, {.help = "The model", .required = true});
+  v("train", b.train, {.help = "The recipe", .required = true});
+  v("eval", b.eval, {.help = "When held-out data are read"});
+  v("log", b.log, {.help = "What is recorded"});
+}
+
 // Text alone has rows that are tokens with an id.
 void check_ids(FieldVisitor& v, const RunConfig& run) {
   const ModelConfig& model = run.model;
@@ -70,11 +80,7 @@ void CompareConfig::fields(FieldVisitor& v) {
 
 void ExperimentFile::fields(FieldVisitor& v) {
   leading_fields(v, *this);
-  v("data", data, {.help = "What is learned from", .required = true});
-  v("model", model, {.help = "The model", .required = true});
-  v("train", train, {.help = "The recipe", .required = true});
-  v("eval", eval, {.help = "When held-out data are read"});
-  v("log", log, {.help = "What is recorded"});
+  block_fields(v, *this);
   trailing_fields(v, *this);
 }
 
@@ -85,11 +91,7 @@ void WholeFile::fields(FieldVisitor& v) {
 }
 
 void RunConfig::fields(FieldVisitor& v) {
-  v("data", data, {.help = "What is learned from", .required = true});
-  v("model", model, {.help = "The model", .required = true});
-  v("train", train, {.help = "The recipe", .required = true});
-  v("eval", eval, {.help = "When held-out data are read"});
-  v("log", log, {.help = "What is recorded"});
+  block_fields(v, *this);
 
   const Index seq_len = data.seq_len();
   const bool fits = data.kind == "images"      ? model.kind == "encoder"

@@ -175,10 +175,8 @@ std::vector<KnownPart> known_parts(std::string_view name) {
     if (!part.kinds.empty()) found.push_back(std::move(part));
   }
   if (!found.empty()) return found;
-  const std::string near = nearest(std::string(name), names);
-  throw ConfigError(
-      fmt::format("there is no part and no kind `{}`; {}", name,
-                  near.empty() ? "`moelab kinds` lists them all" : fmt::format("did you mean `{}`?", near)));
+  throw ConfigError(fmt::format("there is no part and no kind `{}`; {}", name,
+                                did_you_mean(name, names, "`moelab kinds` lists them all")));
 }
 
 std::string kinds_text(const std::vector<KnownPart>& parts) {

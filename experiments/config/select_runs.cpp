@@ -26,10 +26,8 @@ bool selects(const std::vector<T>& selected, const T& value) {
 void select_runs(Experiment& experiment, const RunSelection& selection) {
   for (const std::string& variant : selection.variants) {
     if (contains(experiment.variants, variant)) continue;
-    const std::string near = nearest(variant, experiment.variants);
-    throw ConfigError(fmt::format(
-        "there is no variant `{}`; {}", variant,
-        near.empty() ? "known: " + list_of(experiment.variants) : fmt::format("did you mean `{}`?", near)));
+    throw ConfigError(
+        fmt::format("there is no variant `{}`; {}", variant, did_you_mean(variant, experiment.variants)));
   }
   for (const std::int64_t seed : selection.seeds) {
     if (contains(experiment.seeds, seed)) continue;

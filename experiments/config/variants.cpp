@@ -26,11 +26,6 @@ bool is_folder_name(const std::string& name) {
          std::all_of(name.begin(), name.end(), fits);
 }
 
-std::string did_you_mean(const std::string& name, const std::vector<std::string>& known) {
-  const std::string near = nearest(name, known);
-  return near.empty() ? "known: " + list_of(known) : fmt::format("did you mean `{}`?", near);
-}
-
 // One variant as written.
 struct Entry {
   VariantPatch variant;

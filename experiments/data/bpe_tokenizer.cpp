@@ -80,6 +80,16 @@ class Lines {
 
 }  // namespace
 
+void join_pairs(std::vector<std::int32_t>& tokens, const BpeMerge& merge, std::int32_t token) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const bool joins = i + 1 < tokens.size() && tokens[i] == merge.left && tokens[i + 1] == merge.right;
+    tokens[kept++] = joins ? token : tokens[i];
+    if (joins) ++i;
+  }
+  tokens.resize(kept);
+}
+
 BpeTokenizer::BpeTokenizer(std::vector<BpeMerge> merges) : merges_(std::move(merges)) {
   for (int byte = 0; byte < 256; ++byte) bytes_.emplace_back(1, static_cast<char>(byte));
   for (const BpeMerge& merge : merges_) {
@@ -105,14 +115,7 @@ void BpeTokenizer::encode_word(std::string_view word, std::vector<std::int32_t>&
       if (merge != token_of_pair_.end()) earliest = std::min(earliest, merge->second);
     }
     if (earliest == kNone) return;
-    const BpeMerge& merge = merges_[static_cast<std::size_t>(earliest - 256)];
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < symbols.size(); ++i) {
-      const bool joins = i + 1 < symbols.size() && symbols[i] == merge.left && symbols[i + 1] == merge.right;
-      symbols[kept++] = joins ? earliest : symbols[i];
-      if (joins) ++i;
-    }
-    symbols.resize(kept);
+    join_pairs(symbols, merges_[static_cast<std::size_t>(earliest - 256)], earliest);
   }
 }
 

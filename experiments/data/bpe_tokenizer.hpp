@@ -3,7 +3,6 @@
 
 #include "experiments/data/tokenizer.hpp"
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -20,6 +19,9 @@ struct BpeMerge {
   std::int32_t right = 0;
   bool operator==(const BpeMerge&) const = default;
 };
+
+// Makes one `token` of every pair of neighbours that `merge` joins, the leftmost first.
+void join_pairs(std::vector<std::int32_t>& tokens, const BpeMerge& merge, std::int32_t token);
 
 // A text is cut into words (see words.hpp). A word begins as its bytes. Of the neighbours in it that some
 // merge joins, those of the earliest merge are joined, the leftmost first, until there are none.

@@ -10,10 +10,7 @@
 namespace moelab {
 namespace {
 
-struct Pair {
-  std::int32_t left, right;
-  bool operator==(const Pair&) const = default;
-};
+using Pair = BpeMerge;
 
 struct PairHash {
   std::size_t operator()(const Pair& pair) const {
@@ -65,7 +62,7 @@ class PairCounts {
     places.erase(std::unique(places.begin(), places.end()), places.end());
     for (const std::size_t w : places) {
       remove_pairs_of(w);
-      join(words_[w].tokens, pair, token);
+      join_pairs(words_[w].tokens, pair, token);
       add_pairs_of(w, token);
     }
     pairs_.erase(pair);
@@ -78,16 +75,6 @@ class PairCounts {
     std::int64_t count = 0;
     std::vector<std::size_t> words;  // that may hold it, some more than once
   };
-
-  static void join(std::vector<std::int32_t>& tokens, const Pair& pair, std::int32_t token) {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      const bool joins = i + 1 < tokens.size() && tokens[i] == pair.left && tokens[i + 1] == pair.right;
-      tokens[kept++] = joins ? token : tokens[i];
-      if (joins) ++i;
-    }
-    tokens.resize(kept);
-  }
 
   void remove_pairs_of(std::size_t w) {
     const Word& word = words_[w];
@@ -155,7 +142,7 @@ std::vector<BpeMerge> BpeTraining::merges(Index vocab_size) const {
             "vocab_size={}",
             token, vocab_size);
     counts.merge(best.pair, token);
-    merges.push_back({best.pair.left, best.pair.right});
+    merges.push_back(best.pair);
   }
   return merges;
 }

@@ -4,6 +4,7 @@
 #include "core/mapped_file.hpp"
 #include "core/parallel.hpp"
 #include "core/sha256.hpp"
+#include "core/utf8.hpp"
 #include "experiments/data/missing_data.hpp"
 #include "experiments/data/text_files.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 // Bytes before the held-out part; never inside a UTF-8 character.
 std::size_t split_point(std::string_view text, double eval_fraction) {
   auto split = static_cast<std::size_t>(static_cast<double>(text.size()) * (1 - eval_fraction));
-  while (split < text.size() && (static_cast<unsigned char>(text[split]) & 0xC0) == 0x80) ++split;
+  while (split < text.size() && utf8::continues_character(text[split])) ++split;
   return split;
 }
 

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cmath>
-#include <fstream>
 
 #include <nlohmann/json.hpp>
 

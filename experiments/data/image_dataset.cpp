@@ -1,5 +1,6 @@
 #include "experiments/data/image_dataset.hpp"
 
+#include "core/crc32.hpp"
 #include "core/error.hpp"
 #include "experiments/data/idx_file.hpp"
 
@@ -7,17 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include <zlib.h>
-
 namespace moelab {
-
-namespace {
-
-std::uint32_t crc_of(const std::vector<std::uint8_t>& bytes) {
-  return static_cast<std::uint32_t>(crc32_z(0, bytes.data(), bytes.size()));
-}
-
-}  // namespace
 
 std::vector<std::string> image_files(const ImageDataConfig& config) {
   std::vector<std::string> files;
@@ -59,7 +50,7 @@ ImageDataset::Images ImageDataset::read(const std::string& images, const std::st
 
 std::string ImageDataset::Images::about() const {
   return fmt::format(R"({{"images": {}, "pixels_crc32": {}, "labels_crc32": {}}})", labels.size(),
-                     crc_of(pixels), crc_of(labels));
+                     crc32_of(std::as_bytes(std::span(pixels))), crc32_of(std::as_bytes(std::span(labels))));
 }
 
 std::vector<std::pair<std::string, std::string>> ImageDataset::files() const {

@@ -1,14 +1,12 @@
 #include "experiments/data/token_array.hpp"
 
+#include "core/crc32.hpp"
 #include "core/error.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <string>
 #include <string_view>
-
-#include <zlib.h>
 
 namespace moelab {
 namespace {
@@ -52,15 +50,7 @@ TokenArray::TokenArray(const std::filesystem::path& npy) {
   owner_ = std::move(owner);
 }
 
-std::uint32_t TokenArray::checksum() const {
-  constexpr std::size_t kBlock = 1 << 24;  // bytes; zlib counts in 32 bits
-  const auto* bytes = reinterpret_cast<const Bytef*>(ids_.data());
-  uLong crc = crc32(0, nullptr, 0);
-  for (std::size_t at = 0; at < ids_.size_bytes(); at += kBlock) {
-    crc = crc32(crc, bytes + at, static_cast<uInt>(std::min(kBlock, ids_.size_bytes() - at)));
-  }
-  return static_cast<std::uint32_t>(crc);
-}
+std::uint32_t TokenArray::checksum() const { return crc32_of(std::as_bytes(ids_)); }
 
 TokenFileWriter::TokenFileWriter(const std::filesystem::path& npy)
     : path_(npy), file_(npy, std::ios::binary) {

@@ -31,7 +31,7 @@ class TokenArray {
   std::span<const std::uint16_t> ids_;
 };
 
-// Writes such a file bit by bit, for a cache. CacheError where it cannot be written.
+// Writes such a file piece by piece, for a cache. CacheError where it cannot be written.
 class TokenFileWriter {
  public:
   explicit TokenFileWriter(const std::filesystem::path& npy);

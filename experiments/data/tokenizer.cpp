@@ -1,6 +1,7 @@
 #include "experiments/data/tokenizer.hpp"
 
 #include "core/error.hpp"
+#include "core/utf8.hpp"
 #include "experiments/data/bpe_tokenizer.hpp"
 
 #include <algorithm>
@@ -16,22 +17,6 @@ constexpr std::array<char, 256> kBytes = [] {
   for (int i = 0; i < 256; ++i) bytes[static_cast<std::size_t>(i)] = static_cast<char>(i);
   return bytes;
 }();
-
-// Bytes of the UTF-8 character that a text begins with; 0 where there is none (RFC 3629, section 4).
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  // No long forms, no surrogates, nothing above U+10FFFF.
-  const unsigned second = byte(1);
-  const bool is_wrong = (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
-                        (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);
-  return is_wrong ? 0 : length;
-}
 
 // The ids are the bytes.
 class ByteTokenizer final : public Tokenizer {
@@ -65,7 +50,7 @@ std::unique_ptr<const Tokenizer> make_byte_tokenizer() { return std::make_unique
 std::string printable(std::string_view bytes) {
   std::string text;
   while (!bytes.empty()) {
-    const std::size_t length = character_length(bytes);
+    const std::size_t length = utf8::first_character(bytes).length;
     const auto first = static_cast<unsigned char>(bytes[0]);
     if (length > 1 || (length == 1 && first >= 0x20 && first != 0x7F && first != '\\')) {
       text += bytes.substr(0, length);

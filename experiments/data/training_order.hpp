@@ -3,7 +3,6 @@
 
 #include "core/tensor.hpp"
 
-#include <array>
 #include <cstdint>
 #include <vector>
 

@@ -1,5 +1,7 @@
 #include "experiments/data/words.hpp"
 
+#include "core/utf8.hpp"
+
 namespace moelab {
 namespace {
 
@@ -13,8 +15,6 @@ Class class_of(char c) {
   return byte == 0 ? Class::zero : Class::sign;
 }
 
-bool is_inside_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
-
 std::size_t end_of_run(std::string_view text, std::size_t begin) {
   const Class kind = class_of(text[begin]);
   std::size_t end = begin + 1;
@@ -23,8 +23,8 @@ std::size_t end_of_run(std::string_view text, std::size_t begin) {
   // A run that is cut ends with a whole character, which has 4 bytes at most.
   if (end == kLongestWord && end < text.size()) {
     std::size_t start = end;
-    while (start + 3 > end && is_inside_character(text[start])) --start;
-    if (!is_inside_character(text[start])) end = start;
+    while (start + 3 > end && utf8::continues_character(text[start])) --start;
+    if (!utf8::continues_character(text[start])) end = start;
   }
   return end;
 }

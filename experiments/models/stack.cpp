@@ -1,7 +1,6 @@
 #include "experiments/models/stack.hpp"
 
 #include "core/error.hpp"
-#include "core/ops/elementwise.hpp"
 #include "core/ops/embedding.hpp"
 #include "moe/make_ffn.hpp"
 

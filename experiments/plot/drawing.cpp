@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/utf8.hpp"
 #include "experiments/plot/cairo.hpp"
 
 #include <algorithm>
@@ -91,7 +92,7 @@ void Drawing::rectangle(double x, double y, double w, double h, Colour colour) {
 double text_width(const std::string& text, double size) {
   double width = 0;
   for (const char c : text) {
-    if ((c & 0xc0) == 0x80) continue;  // inside of a UTF-8 sequence
+    if (utf8::continues_character(c)) continue;
     const bool narrow = std::string_view("iljtfr.,:;'|!()[] ").find(c) != std::string_view::npos;
     const bool wide = std::string_view("mwMW%@<>=+~").find(c) != std::string_view::npos;
     width += narrow ? 0.32 : wide ? 0.86 : 0.58;

@@ -2,8 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
-
-#include <nlohmann/json.hpp>
+#include "core/json_text.hpp"
 
 namespace moelab {
 
@@ -13,8 +12,7 @@ void write_experiment_json(const std::filesystem::path& path, const ExperimentIn
                                        {"baseline", info.baseline},
                                        {"metric", info.metric},
                                        {"confidence", info.confidence}};
-  // Text that is not UTF-8 is written with replacement characters rather than refused.
-  replace_file(path, json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  replace_file(path, json_text(json, 2) + "\n");
 }
 
 ExperimentInfo read_experiment_json(const std::filesystem::path& path) {

@@ -25,8 +25,7 @@ void export_csv(const ResultsFile& file, const std::filesystem::path& folder);
 void export_jsonl(const ResultsFile& file, const std::filesystem::path& folder);
 
 // <run>/events.out.tfevents.0.moelab: scalars over steps, instead of those of an earlier export. Values that
-// are missing are left out. The wall time of a
-// point is that of the file plus the training time.
+// are missing are left out. The wall time of a point is that of the file plus the training time.
 void export_tensorboard(const ResultsFile& file, const std::filesystem::path& folder);
 
 }  // namespace moelab

@@ -1,8 +1,7 @@
 #include "experiments/results/journal_format.hpp"
 
+#include "core/crc32.hpp"
 #include "core/error.hpp"
-
-#include <zlib.h>
 
 namespace moelab {
 
@@ -11,9 +10,7 @@ namespace {
 constexpr std::string_view kKey = ",\"crc32\":";
 
 std::string seal_of(std::string_view bytes) {
-  const uLong crc =
-      crc32_z(crc32_z(0, nullptr, 0), reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
-  return fmt::format("{}{}}}", kKey, crc);
+  return fmt::format("{}{}}}", kKey, crc32_of(std::as_bytes(std::span(bytes))));
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include "experiments/results/run_data.hpp"
 
 #include <filesystem>
-#include <optional>
 #include <string>
 
 namespace moelab {

@@ -25,8 +25,7 @@
 namespace moelab {
 
 // A name that is one harmless path component: letters, digits, '_', '-', '.', '+', '=' stay, anything else
-// becomes
-// '_'; a leading '.' or '-' too. Error if nothing is left. At most kLongestName bytes.
+// becomes '_'; a leading '.' or '-' too. Error if nothing is left. At most kLongestName bytes.
 std::string sanitised_name(const std::string& name);
 
 // What an execution needs to be gone on with, besides the experiment file.

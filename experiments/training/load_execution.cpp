@@ -1,11 +1,11 @@
 #include "experiments/training/load_execution.hpp"
 
-#include "core/damaged_file.hpp"
+#include "core/error.hpp"
 #include "core/file.hpp"
 #include "experiments/config/difference.hpp"
-#include "experiments/results/results_file.hpp"
 #include "experiments/results/run_store.hpp"
 #include "experiments/training/checkpoint_folder.hpp"
+#include "experiments/training/open_execution.hpp"
 
 #include <algorithm>
 #include <set>
@@ -49,16 +49,6 @@ void require_same_runs(const std::filesystem::path& folder, const ExecutionRecor
   }
 }
 
-bool is_done(const std::filesystem::path& snapshot) {
-  if (!file_exists(snapshot)) return false;
-  try {
-    const ResultsFile file(snapshot);
-    return file.runs().size() == 1 && file.runs().front().status == RunStatus::done;
-  } catch (const DamagedFile&) {
-    return false;  // told of where it is gone on with
-  }
-}
-
 struct Change {
   bool done = false;
   std::vector<std::string> differences;  // in what may not differ
@@ -68,7 +58,8 @@ struct Change {
 Change change_since(const std::filesystem::path& folder, const std::string& before, const Run& run) {
   const std::vector<std::int64_t> steps = CheckpointFolder(folder / "checkpoints").steps();
   const std::int64_t newest = steps.empty() ? 0 : steps.front();
-  const bool ended = is_done(folder / "run.h5");
+  const auto told_later = [](const std::string&) {};  // of a damaged snapshot, where the run is gone on with
+  const bool ended = status_in(folder, told_later) == RunStatus::done;
   try {
     // All steps are taken: its last evaluation may be recorded, whatever has become of run.h5.
     const bool done = ended || newest >= steps_of_resolved(before);

@@ -1,9 +1,10 @@
-// How often something is done whose cost grows while work goes on.
+// When to repeat a task that takes longer each time, such as writing all results so far.
 #pragma once
 
 namespace moelab {
 
-// Done as often as it takes no more than a twentieth of the time, wherever it must not be missed at the end.
+// Due at once, and again when 19 times as long as the last turn took has passed since: a twentieth of the
+// time at most goes into it. Who needs a turn at the end of the work takes it whether it is due or not.
 class Pace {
  public:
   // Seconds since any start.

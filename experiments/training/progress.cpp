@@ -1,8 +1,9 @@
 #include "experiments/training/progress.hpp"
 
+#include "core/utf8.hpp"
 #include "core/visible.hpp"
+#include "experiments/compare/text_table.hpp"
 
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -27,7 +28,7 @@ std::string number_or_dash(double value, int digits) {
 // Cuts at the start of a character of UTF-8.
 std::string cut(const std::string& text, std::size_t size) {
   if (text.size() <= size) return text;
-  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
+  while (size > 0 && utf8::continues_character(text[size])) --size;
   return text.substr(0, size);
 }
 
@@ -52,7 +53,7 @@ std::string progress_line(const ProgressState& s, std::size_t width) {
   }
   if (!std::isnan(s.seconds_left))
     parts.push_back({fmt::format("  {} left", format_duration(s.seconds_left)), 2});
-  parts.push_back({fmt::format("  tokens {}", short_count(s.tokens)), 3});
+  parts.push_back({fmt::format("  tokens {}", with_si_prefix(static_cast<double>(s.tokens))), 3});
   parts.push_back({fmt::format("  {:.0f} tok/s", s.tokens_per_second), 4});
   parts.push_back({fmt::format("  lr {:.2e}", s.lr), 5});
 
@@ -67,16 +68,6 @@ std::string progress_line(const ProgressState& s, std::size_t width) {
   }
   const std::size_t rest = line("").size();
   return cut(line(cut(s.run, width > rest ? width - rest : 0)), width);
-}
-
-std::string short_count(std::int64_t count) {
-  double value = static_cast<double>(count);
-  constexpr std::array<const char*, 5> kUnits = {"", "k", "M", "G", "T"};
-  std::size_t unit = 0;
-  // 999.5k would be rounded to 1000k.
-  while (value >= 999.5 && unit + 1 < kUnits.size()) value /= 1000, ++unit;
-  if (unit == 0) return fmt::format("{}", count);
-  return fmt::format("{:.{}f}{}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, kUnits[unit]);
 }
 
 std::string format_duration(double seconds) {

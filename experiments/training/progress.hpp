@@ -47,9 +47,6 @@ class Progress {
 // and evaluation loss are left out in this order, then the run's name is cut: step, loss and balance stay.
 std::string progress_line(const ProgressState& state, std::size_t width);
 
-// "512", "1.26k", "126k", "1.26M": three digits.
-std::string short_count(std::int64_t count);
-
 // "3 min 12 s", "48 s"
 std::string format_duration(double seconds);
 

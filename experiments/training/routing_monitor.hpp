@@ -6,6 +6,7 @@
 #include "experiments/models/model.hpp"
 #include "experiments/results/run_data.hpp"
 #include "experiments/training/evaluator.hpp"
+#include "experiments/training/routing_probes.hpp"
 #include "moe/statistics.hpp"
 
 #include <cstdint>
@@ -30,27 +31,22 @@ class RoutingMonitor {
   // final evaluation counts co-activation, domains and ids.
   EvaluationObserver evaluation_observer(std::int64_t step, bool is_final);
   // The choices that were kept, for a checkpoint, and back from there.
-  hdf5::Group saved() const;
-  void restore(const hdf5::Group& group);
+  hdf5::Group saved() const { return probes_.saved(); }
+  void restore(const hdf5::Group& group) { probes_.restore(group); }
   // After the final evaluation.
   EvaluationStatistics evaluation_statistics() const;
   // The routing of the first sequences of the final evaluation, about `num_tokens` tokens of it spread over
   // the domains.
-  RoutingSamples samples(Index num_tokens) const;
+  RoutingSamples samples(Index num_tokens) const { return probes_.samples(data_, num_tokens); }
 
  private:
-  struct Probe {
-    std::int64_t step = 0;
-    std::vector<moe::RoutingRecord> layers;
-  };
   void observe(std::int64_t step, bool is_final, const Batch& batch, const ModelOutput& output);
 
   const Dataset& data_;
   std::vector<std::pair<std::int64_t, moe::FfnBlock*>> blocks_;  // model layer, mixture
   double dense_flops_per_token_ = 0;                             // of the layers without a mixture
-  std::vector<Probe> probes_;                                    // the last is of the final evaluation
-  Batch probe_batch_;                                            // the same batch each time
-  bool counts_pairs_ = true;                                     // of experts
+  RoutingProbes probes_;
+  bool counts_pairs_ = true;                // of experts
   bool probe_is_due_ = false;               // the next batch is the first of an evaluation
   std::vector<moe::RoutingCounts> counts_;  // of the final evaluation
 };

@@ -1,6 +1,5 @@
 #include "experiments/training/train_step.hpp"
 
-#include "core/error.hpp"
 #include "core/ops/elementwise.hpp"
 #include "experiments/training/finite.hpp"
 

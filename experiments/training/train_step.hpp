@@ -5,7 +5,6 @@
 #include "experiments/data/dataset.hpp"
 #include "experiments/models/model.hpp"
 
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,15 +1,12 @@
 #include "moe/experts/ffn.hpp"
 
 #include "core/error.hpp"
+#include "core/layers/linear.hpp"
 #include "moe/experts/ffn_pass.hpp"
-
-#include <cmath>
 
 namespace moelab::moe {
 
 namespace {
-
-constexpr double kInitStd = 0.02;
 
 std::optional<Parameter> optional_parameter(bool present, Index rows, Index cols, const Init& init) {
   if (!present) return std::nullopt;
@@ -31,9 +28,9 @@ FfnParts::FfnParts(const FfnExpertOptions& options, const ExpertShape& shape)
       dropout(options.dropout),
       dropout_at_output(options.dropout_position == "output"),
       stream_name(fmt::format("dropout/layers.{}.ffn.{}", shape.layer, shape.expert)),
-      w1(d_ff, d_model, Init::normal(kInitStd)),
-      w2(d_model, d_ff, Init::normal(kInitStd / std::sqrt(2.0 * static_cast<double>(shape.num_layers)))),
-      w3(optional_parameter(gated, d_ff, d_model, Init::normal(kInitStd))),
+      w1(d_ff, d_model, Init::normal(kInitialStd)),
+      w2(d_model, d_ff, Init::normal(residual_std(shape.num_layers))),
+      w3(optional_parameter(gated, d_ff, d_model, Init::normal(kInitialStd))),
       b1(optional_parameter(options.bias, 1, d_ff, Init::constant(0))),
       b2(optional_parameter(options.bias, 1, d_model, Init::constant(0))),
       b3(optional_parameter(options.bias && gated, 1, d_ff, Init::constant(0))),

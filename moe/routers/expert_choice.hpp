@@ -11,8 +11,8 @@ namespace moelab::moe {
 
 class ExpertChoiceOptions : public RouterOptions {
  public:
-  Index top_k = 0;  // experts a token has on average
-  std::string score = "softmax";
+  Index top_k = 0;                // experts a token has on average
+  std::string score = "softmax";  // the one there is; experiment files name it as for other routers
   bool normalize = false;
   double scale = 1;
   ProjectionOptions projection;

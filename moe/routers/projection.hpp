@@ -22,11 +22,11 @@ struct ProjectionOptions {
   void fields(FieldVisitor& v);
 };
 
-// linear: x W^T + b, parameters `weight` (E, d_model), `bias`.
-// cosine: tau normalise(P x) . normalise(e), parameters `proj` (min(256, d_model), d_model), `embed`, `tau`;
-// tau
-//   is clamped to [0, 100] and starts at 1 / 0.07 (X-MoE, Chi et al. 2022, equation 4).
-// mlp: W2 tanh(W1 x + b1) + b2, parameters `w1` (d_model, d_model), `w2` (E, d_model), `b1`, `b2`.
+// - linear: x W^T + b, parameters `weight` (E, d_model), `bias`.
+// - cosine: tau normalise(P x) . normalise(e), parameters `proj` (min(256, d_model), d_model), `embed`,
+//   `tau`, which is clamped to [0, 100] and starts at 1 / 0.07 (X-MoE, Chi et al. 2022, equation 4).
+// - mlp: W2 tanh(W1 x + b1) + b2, parameters `w1` (d_model, d_model), `w2` (E, d_model), `b1`, `b2`.
+//
 // Biases only with `bias: true`. All products are in Scalar, whatever the precision of training.
 class Projection {
  public:

@@ -34,7 +34,7 @@ struct TopKFields {
   void check(FieldVisitor& v, Index num_experts, bool normalize) const;
 };
 
-// Adds the condition 1 <= k <= E at `path`.
+// Adds the condition k <= E at `path`; that k is at least 1 is said by the range of its field.
 void check_top_k(FieldVisitor& v, Index top_k, Index num_experts, std::string_view path = "router.top_k");
 
 // Refuses top_k: 1 with normalize: true, which makes every weight 1, except for a single expert. `name` is

@@ -229,4 +229,8 @@ TEST_CASE("Distances between names") {
   CHECK(edit_distance("Top-K", "top_k") == 0);
   CHECK(nearest("dmodel", {"d_ff", "d_model"}) == "d_model");
   CHECK(nearest("qqq", {"d_ff", "d_model"}).empty());
+  CHECK(did_you_mean("dmodel", {"d_ff", "d_model"}) == "did you mean `d_model`?");
+  CHECK(did_you_mean("qqq", {"d_ff", "d_model"}) == "known: d_ff or d_model");
+  CHECK(did_you_mean("qqq", {"d_ff", "d_model"}, "see the manual") == "see the manual");
+  CHECK(did_you_mean("dmodel", {"d_ff", "d_model"}, "see the manual") == "did you mean `d_model`?");
 }

@@ -1,5 +1,6 @@
 #include "tests/core/hdf5_example.hpp"
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ hdf5::Group example_tree(std::size_t steps) {
     step[i] = static_cast<std::int64_t>(i) * 10 + 1;
     loss[i] = 1.0 / 3.0 + static_cast<double>(i);
   }
-  loss[0] = hdf5::kMissing;
+  loss[0] = std::numeric_limits<double>::quiet_NaN();
   for (std::size_t i = 0; i < load.size(); ++i) load[i] = static_cast<float>(i) * 0.1F;
   train.series("step", "step", step, {"1", "step"});
   train.series("loss", "step", loss, {"nat", "loss"});

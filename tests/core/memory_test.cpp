@@ -2,6 +2,7 @@
 
 #include "core/tensor.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/page_faults.hpp"
 
 #include <cstdint>
 
@@ -17,10 +18,10 @@ TEST_CASE("memory that is freed is given out again without new pages", "[memory]
     return large(4095, 1023);
   };
   CHECK(use() == 1);
-  const std::int64_t before = page_faults();
+  const std::int64_t before = test::page_faults();
   for (int i = 0; i < 20; ++i) CHECK(use() == 1);
   // 20 mappings of 16 MB would be 80,000 pages.
-  CHECK(page_faults() - before < 1000);
+  CHECK(test::page_faults() - before < 1000);
 }
 
 #endif

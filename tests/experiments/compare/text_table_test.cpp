@@ -54,7 +54,15 @@ TEST_CASE("text table numbers", "[text_table]") {
   CHECK(with_si_prefix(0) == "0");
   CHECK(with_si_prefix(999) == "999");
   CHECK(with_si_prefix(999.7) == "1.00k");
+  CHECK(with_si_prefix(1000) == "1.00k");
+  CHECK(with_si_prefix(1264) == "1.26k");
+  CHECK(with_si_prefix(12'640) == "12.6k");
+  CHECK(with_si_prefix(126'400) == "126k");
+  CHECK(with_si_prefix(999'499) == "999k");
+  CHECK(with_si_prefix(999'600) == "1.00M");
+  CHECK(with_si_prefix(9'996'000) == "10.0M");
   CHECK(with_si_prefix(1234567) == "1.23M");
+  CHECK(with_si_prefix(30e9) == "30.0G");
   CHECK(with_si_prefix(46702792704.0) == "46.7G");
   CHECK(with_si_prefix(-12345) == "-12.3k");
   CHECK(with_si_prefix(std::nan("")) == "-");
