@@ -41,7 +41,7 @@ class ValueReader final : public ValueVisitor {
     const auto& choices = info.choices;
     if (!choices.empty() && std::find(choices.begin(), choices.end(), node_.text) == choices.end()) {
       return error(fmt::format("{}: {} is not one of {}", path_, yaml::describe(node_), list_of(choices)),
-                   did_you_mean(nearest(node_.text, choices)));
+                   did_you_mean(node_.text, choices, ""));
     }
     if (has_control_character(node_.text, info.has_lines ? "\n\t" : "")) {
       return error(fmt::format("{}: {} holds a control character or a byte that is not UTF-8", path_,
@@ -85,7 +85,7 @@ class ValueReader final : public ValueVisitor {
       if (!names.empty() && std::find(names.begin(), names.end(), entry.key) == names.end()) {
         context_.diagnostics.error(entry.key_mark,
                                    fmt::format("{}: `{}` is not one of {}", path_, entry.key, list_of(names)),
-                                   did_you_mean(nearest(entry.key, names)));
+                                   did_you_mean(entry.key, names, ""));
         continue;
       }
       ValueReader reader(entry.value, join_path(path_, entry.key), context_);
@@ -98,10 +98,6 @@ class ValueReader final : public ValueVisitor {
   }
 
  private:
-  static std::string did_you_mean(const std::string& name) {
-    return name.empty() ? "" : fmt::format("did you mean `{}`?", name);
-  }
-
   void error(std::string message, std::string help = {}) {
     context_.diagnostics.error(node_.mark, std::move(message), std::move(help));
   }

@@ -154,10 +154,7 @@ class MappingReader final : public FieldVisitor {
   void unknown_key(const yaml::Node::Entry& entry, StructRef& value) {
     std::string help = other_kind(entry.key, value);
     if (help.empty() && context_.options.advise) help = context_.options.advise(path_, entry.key);
-    if (help.empty()) {
-      const std::string near = nearest(entry.key, known_);
-      help = near.empty() ? "known here: " + list_of(known_) : fmt::format("did you mean `{}`?", near);
-    }
+    if (help.empty()) help = did_you_mean(entry.key, known_, "known here: " + list_of(known_));
     context_.diagnostics.error(entry.key_mark, fmt::format("{} has no key `{}`", where(path_), entry.key),
                                help);
   }

@@ -129,10 +129,9 @@ class Loader {
     const std::vector<std::string>& names = experiment_.variants;
     const std::string baseline = file_.compare.baseline.value_or(names.empty() ? "" : names.front());
     if (!names.empty() && std::find(names.begin(), names.end(), baseline) == names.end()) {
-      const std::string near = nearest(baseline, names);
       diagnostics_.error(mark_of("compare.baseline"),
                          fmt::format("compare.baseline: `{}` is not a variant", baseline),
-                         near.empty() ? "known: " + list_of(names) : fmt::format("did you mean `{}`?", near));
+                         did_you_mean(baseline, names));
     }
   }
 

@@ -60,10 +60,8 @@ class SweepReader {
       if (name.is_scalar() && std::find(names_.begin(), names_.end(), name.text) != names_.end()) {
         out.push_back(name.text);
       } else {
-        const std::string near = name.is_scalar() ? nearest(name.text, names_) : "";
-        diagnostics_.error(
-            name.mark, fmt::format("only: {} is not a variant", yaml::describe(name)),
-            near.empty() ? "known: " + list_of(names_) : fmt::format("did you mean `{}`?", near));
+        diagnostics_.error(name.mark, fmt::format("only: {} is not a variant", yaml::describe(name)),
+                           did_you_mean(name.text, names_));
       }
     }
     return out;

@@ -3,7 +3,9 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "core/parallel.hpp"
+#include "experiments/accounting/report.hpp"
 #include "experiments/config/select_runs.hpp"
+#include "experiments/models/make_model.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/results/run_store.hpp"
 #include "experiments/training/load_execution.hpp"
@@ -12,6 +14,8 @@
 
 #include <atomic>
 #include <cstdlib>
+
+#include <nlohmann/json.hpp>
 
 using namespace moelab;
 namespace fs = std::filesystem;
@@ -75,6 +79,28 @@ std::vector<double> curve(const ResultsFile& file, const std::string& run, const
 }
 
 }  // namespace
+
+TEST_CASE("the FLOPs of a token in results are those that are counted, attention included", "[experiment]") {
+  const SmallExperiment fixture;
+  const ExperimentOutcome outcome = run_experiment(fixture.experiment, options_in(fixture, 1));
+  const ResultsFile results(outcome.results);
+  for (const std::string variant : {"dense", "moe"}) {
+    const Run& run = fixture.run(variant);
+    const std::unique_ptr<Model> model = make_model(run.config.model, shape_of(*fixture.data));
+    const auto counted = nlohmann::json::parse(accounting_json({{variant, account(*model, 16)}}));
+    const double flops = results.run(run.name).flops_forward_per_token;
+    CHECK(counted.at("flops_forward_per_token") == flops);
+    CHECK(3 * flops == counted.at("flops_training_per_token"));
+    double products = 0;
+    const std::string column = ResultsFile::group_of(run.name) + "/accounting/flops_forward_per_token";
+    for (const double module : results.reader().read<double>(column)) products += module;
+    CHECK(counted.at("product_flops_per_token") == products);
+    // Scores and values of two layers: a multiply-add for each of 16 positions and 16 columns, both times.
+    CHECK(flops - products == 2 * 2 * 2 * 16 * 16);
+    // 12 steps of 128 tokens.
+    CHECK(results.run(run.name).train_flops == 3 * flops * 12 * 128);
+  }
+}
 
 TEST_CASE("runs at the same time give the same bits as runs one after another", "[run_experiment]") {
   const SmallExperiment fixture({"seeds=[1, 2]"});
