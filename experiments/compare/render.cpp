@@ -168,7 +168,7 @@ TableFormat table_format(const std::string& name) {
   throw ConfigError(fmt::format("'{}' is no format; use table, md, csv, json or latex", name));
 }
 
-std::string render(const Comparison& comparison, TableFormat format) {
+std::string render(const Comparison& comparison, TableFormat format, std::size_t columns) {
   if (format == TableFormat::csv) return figures_as_csv(comparison);
   if (format == TableFormat::json) return figures_as_json(comparison);
   const TextTable table = comparison_table(comparison);
@@ -184,7 +184,7 @@ std::string render(const Comparison& comparison, TableFormat format) {
       for (const std::string& note : notes) text += markdown_escaped(note) + "  \n";
       break;
     default:
-      text = to_terminal(table) + "\n";
+      text = to_terminal(table, columns) + "\n";
       for (const std::string& note : notes) text += visible_line(note) + "\n";
   }
   return text;

@@ -18,6 +18,7 @@ TextTable comparison_table(const Comparison& comparison);
 std::vector<std::string> comparison_notes(const Comparison& comparison);
 
 // For people: the table with its notes. As csv and json: every figure, exactly.
-std::string render(const Comparison& comparison, TableFormat format);
+// A table is laid out for this many columns.
+std::string render(const Comparison& comparison, TableFormat format, std::size_t columns = kAnyWidth);
 
 }  // namespace moelab

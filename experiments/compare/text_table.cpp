@@ -132,21 +132,28 @@ std::string joined(const std::vector<std::string>& cells, std::string_view separ
 
 }  // namespace
 
-std::string to_terminal(const TextTable& raw) {
+std::string to_terminal(const TextTable& raw, std::size_t columns) {
   const TextTable table = visible(raw);
   const std::vector<std::size_t> widths = column_widths(table);
   std::string text;
+  std::size_t first = 1, end = 1;
   const auto line = [&](const std::vector<std::string>& cells) {
-    std::string row;
-    for (std::size_t c = 0; c < cells.size(); ++c) {
-      const std::string padding(widths[c] - width(cells[c]), ' ');
-      row += c == 0 ? cells[c] + padding : "  " + padding + cells[c];
+    std::string row = cells[0] + std::string(widths[0] - width(cells[0]), ' ');
+    for (std::size_t c = first; c < end; ++c) {
+      row += "  " + std::string(widths[c] - width(cells[c]), ' ') + cells[c];
     }
     row.erase(row.find_last_not_of(' ') + 1);
     text += row + "\n";
   };
-  line(table.header);
-  for (const auto& row : table.rows) line(row);
+  do {
+    std::size_t used = widths[0];
+    while (end < widths.size() && (end == first || used + 2 + widths[end] <= columns))
+      used += 2 + widths[end++];
+    if (!text.empty()) text += '\n';
+    line(table.header);
+    for (const auto& row : table.rows) line(row);
+    first = end;
+  } while (end < widths.size());
   return text;
 }
 

@@ -20,6 +20,22 @@ TEST_CASE("text table in each notation", "[text_table]") {
         "with, \"comma\" & 10 \\\\\n\\bottomrule\n\\end{tabular}\n");
 }
 
+TEST_CASE("text table on a terminal that is narrower comes in parts, each with the names of the rows",
+          "[text_table]") {
+  const TextTable table{{"name", "first", "2nd", "third"}, {{"ä", "1", "2", "3"}, {"b", "10", "20", "30"}}};
+  const std::string whole = "name  first  2nd  third\nä         1    2      3\nb        10   20     30\n";
+  CHECK(to_terminal(table) == whole);
+  CHECK(to_terminal(table, 23) == whole);
+  CHECK(to_terminal(table, 22) ==
+        "name  first  2nd\nä         1    2\nb        10   20\n\n"
+        "name  third\nä         3\nb        30\n");
+  // A column that is too wide by itself is not cut.
+  CHECK(to_terminal(table, 3) ==
+        "name  first\nä         1\nb        10\n\nname  2nd\nä       2\nb      20\n\n"
+        "name  third\nä         3\nb        30\n");
+  CHECK(to_terminal({{"name"}, {{"a"}}}, 2) == "name\na\n");
+}
+
 TEST_CASE("text table in LaTeX, with characters that its fonts lack", "[text_table]") {
   // In OT1, the encoding of a plain document, < > | print as other signs.
   CHECK_THAT(to_latex({{"a|b"}, {{"<0.0001"}, {"x>1"}}}), Contains("a\\textbar{}b \\\\") &&
