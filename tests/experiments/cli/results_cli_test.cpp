@@ -1,36 +1,17 @@
 // The commands that read results, as a user calls them.
 #include "core/file.hpp"
 #include "experiments/results/results_file.hpp"
+#include "tests/experiments/cli/answer.hpp"
 #include "tests/experiments/results/example_run.hpp"
-#include "tests/support/catch.hpp"
-#include "tests/support/temporary_folder.hpp"
 
-#include <cstdlib>
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <vector>
 
-#include <sys/wait.h>
+#include <fmt/format.h>
 
 using namespace moelab;
-
-namespace {
-
-struct Answer {
-  int code = 0;
-  std::string out, err;
-};
-
-Answer moelab_in(const TemporaryFolder& folder, const std::string& arguments) {
-  const TemporaryFolder answers;
-  const std::filesystem::path out = answers.path() / "out", err = answers.path() / "err";
-  const std::string command = "cd '" + folder.path().string() + "' && '" MOELAB_BINARY "' " + arguments +
-                              " >'" + out.string() + "' 2>'" + err.string() + "' </dev/null";
-  const int status = std::system(command.c_str());
-  REQUIRE(WIFEXITED(status));
-  return {WEXITSTATUS(status), read_file(out), read_file(err)};
-}
-
-}  // namespace
 
 TEST_CASE("commands that read results") {
   const TemporaryFolder folder;
