@@ -5,6 +5,16 @@
 
 using namespace moelab;
 
+TEST_CASE("A sweep point that there is not is refused with those that there are") {
+  const TemporaryFolder folder;
+  folder.write("e.yaml", kSmallExperiment);
+  folder.write("swept.yaml", kSmallExperiment + "sweep: {grid: {train.optimizer.lr: [1e-3, 1e-2, 1e-1]}}\n");
+  const Answer none = moelab_in(folder, "check e.yaml --point 0");
+  CHECK(none.code == 2);
+  CHECK_THAT(none.err, Contains("there is no sweep point 0; the experiment has no sweep"));
+  CHECK_THAT(moelab_in(folder, "check swept.yaml --point 3").err, Contains("its points are 0 to 2"));
+}
+
 TEST_CASE("Other names of precisions are understood, to say ours") {
   const TemporaryFolder folder;
   folder.write("e.yaml", kSmallExperiment);
