@@ -5,6 +5,20 @@
 
 using namespace moelab;
 
+TEST_CASE("Overrides that no file takes are refused") {
+  const TemporaryFolder folder;
+  folder.write("e.yaml", kSmallExperiment);
+  const std::string published = "'" MOELAB_TEST_DATA "/counts/bert-base.json' ";
+  const Answer refused = moelab_in(folder, "count " + published + "num_hidden_layers=2");
+  CHECK(refused.code == 2);
+  CHECK(refused.out == "");
+  CHECK_THAT(refused.err, Contains("num_hidden_layers=2") && Contains("go to experiments (YAML)"));
+  CHECK(moelab_in(folder, "count " + published).code == 0);
+  const Answer both = moelab_in(folder, "count --json e.yaml " + published + "model.ffn.d_ff=64");
+  CHECK(both.code == 0);
+  CHECK(both.out != moelab_in(folder, "count --json e.yaml " + published).out);
+}
+
 TEST_CASE("A sweep point that there is not is refused with those that there are") {
   const TemporaryFolder folder;
   folder.write("e.yaml", kSmallExperiment);
