@@ -19,6 +19,32 @@ TEST_CASE("Overrides that no file takes are refused") {
   CHECK(both.out != moelab_in(folder, "count --json e.yaml " + published).out);
 }
 
+TEST_CASE("Overrides that change no run are told of, with what comes after them") {
+  const TemporaryFolder folder;
+  folder.write("swept.yaml", kSmallExperiment + "sweep: {grid: {train.optimizer.lr: [1e-3, 1e-2]}}\n");
+  folder.write("varied.yaml", kSmallExperiment +
+                                  "variants: {a: {model.ffn.d_ff: 8}, b: {model: {ffn: {d_ff: 16}}}, "
+                                  "c: {extends: a, train.optimizer.lr: 1}}\n");
+  folder.write("kinds.yaml",
+               kSmallExperiment +
+                   "variants: {moe: {model.ffn: {kind: moe, experts: {count: 2, activation: relu, d_ff: 8}, "
+                   "router: {kind: top_k, top_k: 2}}}}\n");
+  const auto told = [&](const std::string& arguments) {
+    const Answer answer = moelab_in(folder, "check -q " + arguments);
+    INFO(arguments << answer.err);
+    CHECK(answer.code == 0);
+    return answer.err;
+  };
+  CHECK_THAT(told("swept.yaml train.optimizer.lr=9"),
+             Contains("warning: train.optimizer.lr=9 changes no run") && Contains("set by the sweep"));
+  CHECK_THAT(told("varied.yaml model.ffn.d_ff=64"), Contains("set by variant a, variant b, which"));
+  CHECK_THAT(told("kinds.yaml model.ffn.activation=gelu"), Contains("set by variant moe, which"));
+  // Some runs take it, it is what the file says anyway, or it changes the sweep itself.
+  CHECK(told("varied.yaml train.optimizer.lr=9") == "");
+  CHECK(told("swept.yaml train.max_steps=10") == "");
+  CHECK(told("swept.yaml sweep.grid.train.optimizer.lr=[1,2]") == "");
+}
+
 TEST_CASE("A sweep point that there is not is refused with those that there are") {
   const TemporaryFolder folder;
   folder.write("e.yaml", kSmallExperiment);
