@@ -5,6 +5,42 @@
 
 using namespace moelab;
 
+TEST_CASE("A command that is not known, or missing, is told with those that there are") {
+  const TemporaryFolder folder;
+  folder.write("e.yaml", kSmallExperiment);
+  const auto refused = [&](const std::string& arguments) {
+    const Answer answer = moelab_in(folder, arguments);
+    INFO(arguments);
+    CHECK(answer.code == 2);
+    CHECK(answer.out == "");
+    return answer.err;
+  };
+  CHECK_THAT(refused("rnu e.yaml"), Contains("there is no command `rnu`; did you mean `run`?"));
+  CHECK_THAT(refused("-q chekc"), Contains("did you mean `check`?"));
+  CHECK_THAT(refused("zzzzzzzz"), Contains("there is no command `zzzzzzzz`; known: ") && Contains("compare"));
+  CHECK_THAT(refused(""), Contains("a command is missing: ") && Contains("`moelab --help`"));
+  CHECK_THAT(refused("bench"), Contains("layer, train or scaling"));
+  CHECK_THAT(refused("bench scalling"), Contains("did you mean `bench scaling`?"));
+  // Help is that of the command.
+  CHECK_THAT(refused("check e.yaml --nothing"), Contains("--nothing") && Contains("`moelab check --help`"));
+  CHECK_THAT(refused("bench layer --nothing"), Contains("`moelab bench layer --help`"));
+}
+
+TEST_CASE("`help` says what `--help` says") {
+  const TemporaryFolder folder;
+  for (const std::string command : {"", "run", "check", "plot", "bench", "bench layer", "help"}) {
+    INFO(command);
+    const Answer help = moelab_in(folder, "help " + command);
+    CHECK(help.code == 0);
+    CHECK(help.out == moelab_in(folder, command + " --help").out);
+  }
+  CHECK_THAT(moelab_in(folder, "help run").out, Contains("--resume"));
+  const Answer none = moelab_in(folder, "help rnu");
+  CHECK(none.code == 2);
+  CHECK_THAT(none.err, Contains("did you mean `run`?"));
+  CHECK(moelab_in(folder, "help run check").code == 2);
+}
+
 TEST_CASE("`packages` has help of its own, and asks for none where `run` is asked for it") {
   const TemporaryFolder folder;
   folder.write("e.yaml",
