@@ -76,6 +76,25 @@ TEST_CASE("commands that read results") {
   CHECK(moelab_in(folder, "recover .").code == 1);
 }
 
+TEST_CASE("the list of results has short lines, however many variants there are") {
+  const TemporaryFolder folder;
+  std::vector<std::filesystem::path> files;
+  for (int i = 0; i < 60; ++i) {
+    const RunData data = example_run(fmt::format("variant_{}", i), 0, 3.0);
+    files.push_back(folder.path() / (data.info.name + ".h5"));
+    write_run_file(files.back(), data);
+  }
+  ExperimentInfo experiment;
+  experiment.name = "many";
+  write_results_file(folder.path() / "results.h5", experiment, files);
+  const std::string out = moelab_in(folder, "ls .").out;
+  const std::string line = out.substr(out.find("  many"));
+  CHECK_THAT(line, Catch::Matchers::StartsWith("  many: 60 of 60 runs done; eval/loss  variant_0 3.0") &&
+                       Contains(" more\n"));
+  CHECK(line.size() <= 121);
+  CHECK(std::ranges::count(line, '\n') == 1);
+}
+
 TEST_CASE("names of a results file do nothing on a terminal, in a document or in a spreadsheet") {
   const TemporaryFolder folder;
   const std::string title = "\x1b]0;owned\a", script = "<script>alert(1)</script>";
