@@ -164,7 +164,7 @@ TEST_CASE("A run whose progress nobody reads any more is trained to its end") {
   folder.write("e.yaml",
                kSmallExperiment +
                    "variants:\n"
-                   "  moe: {model.ffn: {kind: moe, experts: {count: 4, activation: relu, d_ff: 16}, "
+                   "  moe: {model.ffn: {kind: moe, experts: {count: 5, activation: relu, d_ff: 16}, "
                    "router: {kind: top_k, top_k: 2}}}\n"
                    "  twin: {twin_of: moe, match: total_params}\n");
   REQUIRE(has(moelab_in(folder, "check e.yaml").err, "warning: twin_of"));

@@ -113,3 +113,14 @@ TEST_CASE("Other names of precisions are understood, to say ours") {
              Contains("did you mean `bfloat16`?"));
   CHECK_THAT(moelab_in(folder, "check e.yaml train.precision=FP32").err, Contains("did you mean `float32`?"));
 }
+
+TEST_CASE("A twin is warned of where it is only near") {
+  const TemporaryFolder folder;
+  folder.write(
+      "e.yaml",
+      kSmallExperiment +
+          "variants: {moe: {model.ffn: {kind: moe, experts: {count: 5, activation: relu, d_ff: 16}, "
+          "router: {kind: top_k, top_k: 2}}}, twin: {twin_of: moe}, same: {twin_of: base}, base: {}}\n");
+  const std::string told = moelab_in(folder, "check -q e.yaml").err;
+  CHECK_THAT(told, Contains("warning: twin_of moe: d_ff = ") && !Contains("twin_of base"));
+}
