@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,13 @@ char folded(char c) {
   if (c == '-') return '_';
   return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
 }
+
+// What other programs call these, too far from them to look like a slip of the hand.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {{"bf16", "bfloat16"},
+                                                                         {"fp32", "float32"},
+                                                                         {"f32", "float32"},
+                                                                         {"float", "float32"},
+                                                                         {"single", "float32"}};
 
 }  // namespace
 
@@ -33,6 +41,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest(std::string_view name, const std::vector<std::string>& known) {
+  for (const auto& [other, ours] : kOtherNames) {
+    const auto known_one = std::find(known.begin(), known.end(), ours);
+    if (edit_distance(name, other) == 0 && known_one != known.end()) return *known_one;
+  }
   const std::size_t bound = std::max<std::size_t>(1, (name.size() + 1) / 3);
   std::size_t best = bound + 1;
   std::string out;

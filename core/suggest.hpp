@@ -11,7 +11,8 @@ namespace moelab {
 // alignment); letter case and the difference of `-` and `_` count nothing.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// The known name that `name` most likely means, at most a third of its letters away. Empty if none is near.
+// The known name that `name` most likely means: at most a third of its letters away, or called so elsewhere
+// (bf16 for bfloat16). Empty if there is none.
 std::string nearest(std::string_view name, const std::vector<std::string>& known);
 
 // "a, b or c", for messages that list what is allowed. Of more than 50, the first 50.

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <utility>
 
+#include <fmt/ranges.h>
+
 namespace moelab {
 
 namespace {
@@ -49,9 +51,12 @@ std::string count_files(const CountOptions& options) {
   }
   if (files.empty()) throw ConfigError("there is no file to count");
   std::vector<CountedModel> models;
+  bool any_experiment = false;
   for (const std::string& file : files) {
     const std::string text = read_text(file);
-    if (!is_yaml(file) && is_published_config(text)) {
+    const bool is_published = !is_yaml(file) && is_published_config(text);
+    any_experiment |= !is_published;
+    if (is_published) {
       const Index context = options.context.value_or(kPublishedContext);
       models.push_back({short_name(file), account_published(text, file, context)});
       continue;
@@ -60,6 +65,12 @@ std::string count_files(const CountOptions& options) {
       if (files.size() > 1) variant.name = short_name(file) + "/" + variant.name;
       models.push_back(std::move(variant));
     }
+  }
+  if (!any_experiment && !load.overrides.empty()) {
+    throw ConfigError(fmt::format(
+        "{} overrides nothing: overrides go to experiments (YAML), and {} {} published; change a copy of the "
+        "file instead",
+        fmt::join(load.overrides, ", "), fmt::join(files, ", "), files.size() == 1 ? "is" : "are"));
   }
   return options.json ? accounting_json(models) : accounting_table(models);
 }

@@ -135,6 +135,7 @@ std::string solve_twin(RunConfig& twin, const RunConfig& target, const std::stri
   const Index width = nearest_width(figure, wanted);
   const std::int64_t reached = figure(width);
   set_width(twin.model.ffn, width);
+  if (reached == wanted) return {};
   return fmt::format("{} = {} gives {} {}, {:.3f} % from the {} that are matched",
                      twin.model.ffn.kind == "dense" ? "d_ff" : "the experts' d_ff", width_of(twin.model.ffn),
                      reached, unit_of(match), 100 * relative_difference(reached, wanted), wanted);

@@ -30,7 +30,8 @@ Index nearest_width(const std::function<std::int64_t(Index)>& figure, std::int64
 
 // Sets the width of the dense FFN of `twin`, or of its experts if it is a mixture, so that its figure of
 // `match` (active_flops | active_params | total_params) is as near to that of `target` as an integer width
-// allows. Returns a sentence that says how near. Error where there is no such width.
+// allows. Returns a sentence that says how near; nothing where it is the same. Error where there is no such
+// width.
 std::string solve_twin(RunConfig& twin, const RunConfig& target, const std::string& match);
 
 // What the comparison sets a run against: the run of the baseline at the point of the same settings (see

@@ -3,7 +3,9 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "experiments/cli/command.hpp"
+#include "experiments/cli/output_file.hpp"
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 
@@ -33,6 +35,8 @@ std::vector<bench::LayerShape> shapes_of(const std::vector<Index>& n) {
 }
 
 void run(BenchOptions& options, const std::function<bench::Report()>& measure) {
+  std::filesystem::path file;  // looked at before all that is measured
+  if (!options.hdf5_file.empty()) file = file_to_write(options.hdf5_file, "bench.h5");
   parallel::set_threads(options.threads);
   options.bench.repeats.seconds = options.seconds;
   if (!options.precision.empty()) {
@@ -41,7 +45,7 @@ void run(BenchOptions& options, const std::function<bench::Report()>& measure) {
   }
   const bench::Report report = measure();
   fmt::print("{}{}", options.json ? to_json(report) : to_text(report), options.json ? "\n" : "");
-  if (!options.hdf5_file.empty()) hdf5::write_file(options.hdf5_file, to_hdf5(report));
+  if (!file.empty()) hdf5::write_file(file, to_hdf5(report));
 }
 
 void add_common(CLI::App& command, BenchOptions& options) {
@@ -51,7 +55,8 @@ void add_common(CLI::App& command, BenchOptions& options) {
   command.add_option("--seconds", options.seconds, "How long each number is measured")
       ->check(CLI::PositiveNumber);
   command.add_flag("--json", options.json, "JSON instead of a table");
-  command.add_option("--hdf5", options.hdf5_file, "Also write the numbers to this HDF5 file");
+  command.add_option("--hdf5", options.hdf5_file,
+                     "Also write the numbers to this HDF5 file, or to bench.h5 in a folder");
 }
 
 void add_peer(CLI::App& command, BenchOptions& options) {

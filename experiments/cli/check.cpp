@@ -17,6 +17,7 @@ void add_check(CLI::App& app, Context& context) {
   arguments->add_to(*command);
   command->callback([arguments, &context] {
     const Experiment experiment = arguments->load();
+    tell(memory_warning(experiment));
     if (!context.quiet) print(plan_of(experiment));
   });
 }

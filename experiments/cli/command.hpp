@@ -16,12 +16,14 @@ inline constexpr int kUsage = 2;           // wrong configuration or command lin
 inline constexpr int kSomeRunsFailed = 3;  // some runs failed or diverged
 inline constexpr int kFailIfHeld = 4;      // a condition of --fail-if held
 inline constexpr int kInterrupted = 130;   // ended by Ctrl-C, after a checkpoint
+inline constexpr int kReaderGone = 141;    // the reader of the output has seen enough, as `| head` does
 
 // What the options that all commands share have set, and what a command answers.
 struct Context {
   bool quiet = false;        // results and errors only
   std::string command_line;  // as it was typed
   int exit_code = kDone;
+  std::string last_words;  // for stderr when all else is said, or could not be
 };
 
 // Each adds a subcommand whose callback does the work and sets context.exit_code. Errors are thrown.
@@ -31,6 +33,7 @@ void add_compare(CLI::App& app, Context& context);
 void add_completion(CLI::App& app, Context& context);
 void add_count(CLI::App& app, Context& context);
 void add_export(CLI::App& app, Context& context);
+void add_help(CLI::App& app, Context& context);
 void add_kinds(CLI::App& app, Context& context);
 void add_ls(CLI::App& app, Context& context);
 void add_man(CLI::App& app, Context& context);

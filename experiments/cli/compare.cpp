@@ -4,6 +4,7 @@
 #include "experiments/compare/compare_files.hpp"
 #include "experiments/compare/condition.hpp"
 #include "experiments/compare/render.hpp"
+#include "experiments/results/results_path.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -39,11 +40,12 @@ void compare(const Options& options, Context& context) {
   // `runs/NAME/*/results.h5` finds the newest file twice: as itself and behind the link `latest`.
   std::vector<ResultsFile> files;
   std::set<std::filesystem::path> known;
-  for (const std::string& path : options.files) {
+  for (const std::string& named : options.files) {
+    const std::filesystem::path path = results_path(named);
     if (known.insert(std::filesystem::weakly_canonical(path)).second) {
       files.emplace_back(path);
     } else if (!context.quiet) {
-      tell(fmt::format("moelab: {} is given twice and counts once\n", path));
+      tell(fmt::format("moelab: {} is given twice and counts once\n", path.string()));
     }
   }
   const Comparison comparison = compare_files(files, how);
@@ -67,7 +69,10 @@ void add_compare(CLI::App& app, Context& context) {
   CLI::App* command =
       app.add_subcommand("compare", "Variants against a baseline, over seeds, with intervals");
   auto options = std::make_shared<Options>();
-  command->add_option("FILES", options->files, "results.h5 or run.h5 files")->required();
+  command
+      ->add_option("FILES", options->files,
+                   "results.h5 or run.h5 files, or the folders of executions or runs")
+      ->required();
   command->add_option("--baseline", options->baseline, "Variant that the others are compared with");
   command->add_option("--metric", options->metric,
                       "eval/loss, eval/bits_per_byte, train/loss, eval/loss/DOMAIN, ...");

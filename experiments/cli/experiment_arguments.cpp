@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "experiments/accounting/variants.hpp"
 #include "experiments/cli/terminal.hpp"
+#include "experiments/config/overridden.hpp"
 #include "experiments/training/load_execution.hpp"
 
 #include <CLI/CLI.hpp>
@@ -31,6 +32,8 @@ Experiment ExperimentArguments::load_file(LoadOptions& options) const {
   if (execution.empty()) {
     if (file.empty()) throw ConfigError("no experiment file is given");
     Experiment experiment = load_experiment(file, options);
+    for (const std::string& sentence : overrides_without_effect(experiment, options))
+      experiment.warnings.push_back(fmt::format("{}: warning: {}\n", file, sentence));
     select_runs(experiment, selection);
     return experiment;
   }

@@ -91,8 +91,8 @@ std::string page_of(CLI::App& app) {
       ".SH EXIT STATUS\n.TP\n{}\nDone.\n.TP\n{}\nFailed.\n.TP\n{}\nThe configuration or the command line is "
       "wrong.\n.TP\n{}\nSome runs failed or diverged.\n.TP\n{}\nA condition of {} "
       "held.\n.TP\n{}\nInterrupted, "
-      "after a checkpoint.\n",
-      kDone, kFailed, kUsage, kSomeRunsFailed, kFailIfHeld, bold("--fail-if"), kInterrupted);
+      "after a checkpoint.\n.TP\n{}\nThe reader of the output has seen enough.\n",
+      kDone, kFailed, kUsage, kSomeRunsFailed, kFailIfHeld, bold("--fail-if"), kInterrupted, kReaderGone);
   out +=
       ".SH ENVIRONMENT\n.TP\n.B MOELAB_CACHE\nFolder where tokenised text is kept; none: nowhere.\n"
       ".TP\n.B XDG_CACHE_HOME\nWithout MOELAB_CACHE its subfolder moelab is used, else ~/.cache/moelab.\n"

@@ -1,7 +1,9 @@
 #include "core/error.hpp"
 #include "experiments/cli/command.hpp"
+#include "experiments/cli/output_file.hpp"
 #include "experiments/cli/terminal.hpp"
 #include "experiments/results/results_file.hpp"
+#include "experiments/results/results_path.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -41,12 +43,18 @@ void add_merge(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
       "merge", "Joins runs of one experiment, from several machines, into one results file");
   auto options = std::make_shared<Options>();
-  command->add_option("FILES", options->files, "run.h5 or results.h5 files")->required();
-  command->add_option("-o,--output", options->output, "File to write")->required();
+  command
+      ->add_option("FILES", options->files,
+                   "run.h5 or results.h5 files, or the folders of runs or executions")
+      ->required();
+  command->add_option("-o,--output", options->output, "File to write, or a folder for results.h5")
+      ->required();
   command->callback([options, &context] {
-    const std::vector<std::filesystem::path> paths(options->files.begin(), options->files.end());
-    write_results_file(options->output, common_experiment(paths), paths);
-    if (!context.quiet) tell(fmt::format("wrote {}\n", options->output));
+    const std::filesystem::path output = file_to_write(options->output, "results.h5");
+    std::vector<std::filesystem::path> paths;
+    for (const std::string& named : options->files) paths.push_back(results_path(named));
+    write_results_file(output, common_experiment(paths), paths);
+    if (!context.quiet) tell(fmt::format("wrote {}\n", output.string()));
   });
 }
 

@@ -37,6 +37,13 @@ std::filesystem::path execution_in(const std::vector<std::string>& arguments) {
   return {};
 }
 
+// Without the command that the arguments are those of, which need not be named.
+std::vector<std::string> after_command(std::vector<std::string> arguments) {
+  const auto word = std::ranges::find_if(arguments, [](const auto& a) { return !a.starts_with('-'); });
+  if (word != arguments.end() && (*word == "run" || *word == "check")) arguments.erase(word);
+  return arguments;
+}
+
 void packages(const std::vector<std::string>& arguments) {
   LoadOptions load;
   std::filesystem::path file;
@@ -70,15 +77,13 @@ void add_packages(CLI::App& app, Context& /*context*/) {
       "packages",
       "List the Debian packages of text that an experiment needs and that is not on this machine");
   command->footer(
-      "Takes the arguments of `run` and `check`: the first that is a file is the experiment, or the "
-      "execution that "
-      "--resume\n"
-      "names has it; KEY=VALUE overrides it, and the rest is left alone. The launcher asks this before it "
-      "runs an experiment.");
+      "Usage: moelab packages run|check ARGUMENTS, as these commands are called: the first argument that is "
+      "a\n"
+      "file is the experiment, or the execution that --resume names has it; KEY=VALUE overrides it, and the\n"
+      "rest is left alone. The launcher asks this before it runs an experiment.");
   command->fallthrough(false);
-  command->allow_extras();
-  command->set_help_flag();  // `run --help` asks for no package
-  command->callback([command] { packages(command->remaining()); });
+  command->prefix_command();  // what stands behind the command that is asked for is not for this one
+  command->callback([command] { packages(after_command(command->remaining())); });
 }
 
 }  // namespace moelab::cli

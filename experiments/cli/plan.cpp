@@ -6,7 +6,7 @@
 #include "experiments/accounting/variants.hpp"
 #include "experiments/cli/terminal.hpp"
 #include "experiments/compare/text_table.hpp"
-#include "experiments/config/recorded_metrics.hpp"
+#include "experiments/training/memory_needed.hpp"
 #include "experiments/training/resources.hpp"
 
 #include <algorithm>
@@ -42,17 +42,6 @@ double product_rate() {
   return flops / seconds;
 }
 
-// Weights, gradients and moments, and a rough figure for the activations of one micro-batch: 24 rows of
-// d_model floats for each token and layer, the logits twice. And what is recorded of the routing.
-double memory_of(const RunConfig& config, const Accounting& accounting) {
-  const DataShape shape = planned_shape(config.data);
-  const auto rows = static_cast<double>(config.train.batch_tokens / config.train.num_micro_batches());
-  const auto width = static_cast<double>(24 * config.model.d_model * config.model.num_layers);
-  const auto logits = static_cast<double>(2 * std::max(shape.vocab_size, shape.num_targets));
-  return static_cast<double>(accounting.bytes_training_float32()) + 4 * rows * (width + logits) +
-         routing_record_bytes(config);
-}
-
 std::string points_of(const Experiment& experiment) {
   std::string out;
   for (std::size_t i = 0; i < experiment.points.size(); ++i) {
@@ -71,7 +60,7 @@ std::string points_of(const Experiment& experiment) {
 
 std::string memory_of_jobs(const Experiment& experiment, Index jobs) {
   std::vector<double> needed;
-  for (const Run& run : experiment.runs) needed.push_back(memory_of(run.config, account_run(run.config)));
+  for (const Run& run : experiment.runs) needed.push_back(memory_needed(run.config));
   std::sort(needed.begin(), needed.end(), std::greater<>());
   const auto at_a_time = std::min<std::size_t>(static_cast<std::size_t>(jobs), needed.size());
   const auto available = available_memory();
@@ -87,6 +76,22 @@ std::string memory_of_jobs(const Experiment& experiment, Index jobs) {
     line += fitting == 0 ? ": not even one run may fit" : fmt::format(": too many, --jobs {} fits", fitting);
   }
   return line;
+}
+
+std::string memory_warning(const Experiment& experiment) {
+  const Run* largest = nullptr;
+  double needed = 0;
+  for (const Run& run : experiment.runs) {
+    if (run.seed != experiment.seeds.front()) continue;
+    if (const double bytes = memory_needed(run.config); bytes > needed) {
+      needed = bytes;
+      largest = &run;
+    }
+  }
+  const double machine = memory_of_machine();
+  if (largest == nullptr || needed <= machine) return {};
+  return fmt::format("{}: warning: {} needs about {} of memory, and the machine has {}\n",
+                     experiment.file.string(), largest->name, short_bytes(needed), short_bytes(machine));
 }
 
 std::string plan_of(const Experiment& experiment) {
@@ -124,8 +129,8 @@ std::string plan_of(const Experiment& experiment) {
                           with_si_prefix(static_cast<double>(accounting.total)),
                           with_si_prefix(static_cast<double>(accounting.active_all)),
                           with_si_prefix(static_cast<double>(accounting.forward_flops())),
-                          relative_flops(*run, accounting), short_bytes(memory_of(run->config, accounting)),
-                          short_time(seconds)});
+                          relative_flops(*run, accounting),
+                          short_bytes(memory_needed(run->config, accounting)), short_time(seconds)});
   }
   std::string out =
       fmt::format("{}: {} variants, {} seeds, {} runs\n\n{}", experiment.name, experiment.variants.size(),

@@ -16,4 +16,7 @@ std::string plan_of(const Experiment& experiment);
 // line, which says how many fit where these do not.
 std::string memory_of_jobs(const Experiment& experiment, Index jobs);
 
+// That the largest run needs more memory than the machine has, about; empty where none does.
+std::string memory_warning(const Experiment& experiment);
+
 }  // namespace moelab::cli

@@ -2,6 +2,7 @@
 #include "experiments/cli/command.hpp"
 #include "experiments/cli/terminal.hpp"
 #include "experiments/plot/figures.hpp"
+#include "experiments/results/results_path.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -42,7 +43,8 @@ void add_plot(CLI::App& app, Context& context) {
   for (const plot::FigureKind& k : plot::figure_kinds())
     kinds += fmt::format("\n  {:<13} {}", k.name, k.help);
   command->footer("Kinds:" + kinds);
-  command->add_option("FILE", options->file, "results.h5 or run.h5")->required();
+  command->add_option("FILE", options->file, "results.h5 or run.h5, or the folder of an execution or a run")
+      ->required();
   command->add_option("KIND", options->kind, "What to show, see below")->required();
   command->add_option("-o,--output", options->output, "File to write: .svg, .pdf or .png")->required();
   command->add_option("--metric", options->figure.metric, "Of loss, bars, isoflop, scaling")
@@ -61,7 +63,7 @@ void add_plot(CLI::App& app, Context& context) {
     if (!options->at.empty()) options->figure.at = parse_at(options->at);
     if (command->count("--layer") > 0) options->figure.layer = options->layer;
     const plot::Drawing drawing =
-        plot::make_figure(ResultsFile(options->file), options->kind, options->figure);
+        plot::make_figure(ResultsFile(results_path(options->file)), options->kind, options->figure);
     plot::write_drawing(options->output, drawing);
     if (!context.quiet) tell(fmt::format("wrote {}\n", options->output));
   });

@@ -10,6 +10,7 @@
 #include "experiments/report/report.hpp"
 #include "experiments/training/run_experiment.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -41,10 +42,27 @@ extern "C" void request_stop(int) {
 // A terminal that is closed asks too, but may do so twice (the system and the shell), or after a Ctrl-C.
 extern "C" void request_stop_of_terminal(int) { stop_requested = true; }
 
+// Of runs that have not ended as they should: how many have, and how to go on.
+std::string what_is_left(const ExperimentOutcome& outcome) {
+  if (outcome.failed.empty() && !outcome.interrupted) return {};
+  const auto diverged = std::ranges::count(outcome.failed, true, &FailedRun::diverged);
+  const auto failed = std::ssize(outcome.failed) - diverged;
+  std::string text =
+      fmt::format("moelab: {}{} of {} runs are done", outcome.interrupted ? "interrupted: " : "",
+                  outcome.num_done, outcome.num_runs);
+  if (diverged > 0) text += fmt::format(", {} diverged", diverged);
+  if (failed > 0) text += fmt::format(", {} failed", failed);
+  const std::string resume = "moelab run --resume " + shell_word(outcome.folder.string());
+  if (outcome.interrupted) return fmt::format("{}; go on with: {}\n", text, resume);
+  if (failed > 0) return fmt::format("{}; to try again: {}\n", text, resume);
+  return text + "; from the same config they would diverge again\n";
+}
+
 void run(const Options& options, Context& context) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader of the progress that went away ends no training
   parallel::set_threads(options.threads);
   const Experiment experiment = options.arguments.load();
+  tell(memory_warning(experiment));
   if (options.dry_run) {
     print(plan_of(experiment) + "\n" + memory_of_jobs(experiment, jobs_at_a_time(options.jobs)) + "\n");
     return;
@@ -69,13 +87,15 @@ void run(const Options& options, Context& context) {
 
   if (!outcome.failed.empty()) context.exit_code = kSomeRunsFailed;
   if (outcome.interrupted) context.exit_code = kInterrupted;
+  context.last_words = what_is_left(outcome);
 
   // The page first: nobody may be left to read the rest.
   const ResultsFile results(outcome.results);
   const std::filesystem::path page = outcome.folder / "report.html";
   report::write_report(page, results);
   if (!results.runs().empty()) print(render(compare_file(results), TableFormat::table));
-  for (const FailedRun& failed : outcome.failed) print(fmt::format("\n{}: {}\n", failed.name, failed.reason));
+  if (!outcome.failed.empty()) print("\n");
+  for (const FailedRun& failed : outcome.failed) print(fmt::format("{}: {}\n", failed.name, failed.reason));
   fmt::print("\nresults  {}\nreport   {}\nruns     {}\n", outcome.results.string(), page.string(),
              outcome.folder.string());
 }

@@ -1,6 +1,7 @@
 #include "experiments/cli/command.hpp"
 #include "experiments/cli/terminal.hpp"
 #include "experiments/results/describe.hpp"
+#include "experiments/results/results_path.hpp"
 
 #include <memory>
 #include <string>
@@ -16,10 +17,11 @@ void add_show(CLI::App& app, Context& /*context*/) {
   CLI::App* command =
       app.add_subcommand("show", "What is in a results file: runs, losses, health of the routing");
   auto options = std::make_shared<Options>();
-  command->add_option("FILE", options->file, "results.h5 or run.h5")->required();
+  command->add_option("FILE", options->file, "results.h5 or run.h5, or the folder of an execution or a run")
+      ->required();
   command->add_option("--run", options->run, "One run in detail");
   command->callback([options] {
-    const ResultsFile file(options->file);
+    const ResultsFile file(results_path(options->file));
     print(options->run.empty() ? describe_file(file) : describe_run(file, options->run));
   });
 }

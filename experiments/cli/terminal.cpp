@@ -45,6 +45,15 @@ void tell(const std::string& text) {
 
 void print(const std::string& text) { fmt::print("{}", visible_text(text)); }
 
+std::string shell_word(const std::string& argument) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+  if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos) return argument;
+  std::string word = argument;
+  replace_all(word, "'", "'\\''");
+  return "'" + word + "'";
+}
+
 std::string short_bytes(double bytes) { return with_si_prefix(bytes) + "B"; }
 
 std::string short_time(double seconds) {

@@ -20,6 +20,9 @@ void tell(const std::string& text);
 // What a command was asked for, on standard output.
 void print(const std::string& text);
 
+// An argument as a shell takes it: in quotes where it has characters that mean something there.
+std::string shell_word(const std::string& argument);
+
 // Bytes as 1.20GB.
 std::string short_bytes(double bytes);
 // Seconds as 45 s, 3 min 20 s, 2 h 5 min.

@@ -72,7 +72,8 @@ struct Experiment {
 };
 
 // Finds what makes the FFN of `twin` (the dense one, or its experts) cost the same as `target` by `match`,
-// and sets it. Returns how near it comes, which becomes a warning. Throws Error if there is no such width.
+// and sets it. Returns how near it comes, which becomes a warning; nothing where the cost is the same. Throws
+// Error if there is no such width.
 using TwinSolver =
     std::function<std::string(RunConfig& twin, const RunConfig& target, const std::string& match)>;
 

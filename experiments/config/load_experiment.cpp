@@ -188,7 +188,8 @@ class Loader {
     try {
       require(options_.solve_twin != nullptr, "the width of a twin cannot be solved for here");
       const std::string nearness = options_.solve_twin(config, target_config, variant.match);
-      told.warning(variant.twin_mark, fmt::format("twin_of {}: {}", variant.twin_of, nearness));
+      if (!nearness.empty())
+        told.warning(variant.twin_mark, fmt::format("twin_of {}: {}", variant.twin_of, nearness));
     } catch (const Error& e) {
       told.error(variant.twin_mark, fmt::format("twin_of {}: {}", variant.twin_of, e.what()));
       return false;

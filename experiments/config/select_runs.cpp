@@ -36,8 +36,11 @@ void select_runs(Experiment& experiment, const RunSelection& selection) {
   }
   for (const Index point : selection.points) {
     if (point >= 0 && point < std::ssize(experiment.points)) continue;
-    throw ConfigError(
-        fmt::format("there is no sweep point {}; the experiment has {}", point, experiment.points.size()));
+    throw ConfigError(fmt::format("there is no sweep point {}; {}", point,
+                                  experiment.points.empty() ? "the experiment has no sweep"
+                                  : experiment.points.size() == 1
+                                      ? "the experiment has one, 0"
+                                      : fmt::format("its points are 0 to {}", experiment.points.size() - 1)));
   }
   keep_runs(experiment, [&](const Run& run) {
     const bool at_point = selection.points.empty() || (run.point && contains(selection.points, *run.point));

@@ -4,6 +4,7 @@
 #include "core/visible.hpp"
 #include "experiments/compare/compare_files.hpp"
 #include "experiments/compare/text_table.hpp"
+#include "experiments/results/run_store.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -26,24 +27,50 @@ std::string indented(const std::string& text) {
   return result;
 }
 
-std::string line_of(const fs::path& path) {
+// Runs that the execution has to train, where a results file is that of one and this can be told; else those
+// that are in it.
+std::size_t num_planned(const ResultsFile& file) {
+  try {
+    const fs::path& path = file.path();
+    if (path.filename() == "results.h5")
+      return std::max(RunStore::open(path.parent_path()).record().runs.size(), file.runs().size());
+  } catch (const std::exception&) {
+    // No folder of an execution, or its record is damaged: `moelab run --resume` says so.
+  }
+  return file.runs().size();
+}
+
+// The metric that is compared and its mean of each variant, as many as the line has room for; empty where no
+// run has a value.
+std::string means_of(const ResultsFile& file, std::size_t room) {
+  CompareOptions options;
+  options.metric = file.experiment().metric;
+  options.efficiency = false;
+  const auto has_metric = [&](const RunSummary& run) {
+    return file.series(run.run, options.metric).has_value();
+  };
+  if (std::ranges::none_of(file.runs(), has_metric)) return {};
+  const std::vector<VariantResult> variants = compare_files({&file, 1}, options).variants;
+  std::string text = "; " + visible_line(options.metric);
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    const std::string mean =
+        fmt::format("  {} {}", visible_line(variants[i].label), with_digits(variants[i].mean, 4));
+    const std::string rest = fmt::format("  and {} more", variants.size() - i);
+    const std::size_t needed = text.size() + mean.size() + (i + 1 < variants.size() ? rest.size() : 0);
+    if (i > 0 && needed > room) return text + rest;
+    text += mean;
+  }
+  return text;
+}
+
+std::string line_of(const fs::path& path, std::size_t width) {
   try {
     const ResultsFile file(path);
     const auto done = std::ranges::count(file.runs(), RunStatus::done, &RunSummary::status);
-    std::string text = fmt::format("{}\n  {}: {} of {} runs done", path.string(),
-                                   visible_line(file.experiment().name), done, file.runs().size());
-    if (file.runs().empty()) return text + "\n";
-    CompareOptions options;
-    options.metric = "eval/loss";
-    options.efficiency = false;
-    bool any_loss = false;
-    for (const RunSummary& r : file.runs())
-      any_loss = any_loss || file.series(r.run, "eval/loss").has_value();
-    if (!any_loss) return text + "\n";
-    text += "; eval/loss";
-    for (const VariantResult& v : compare_files({&file, 1}, options).variants)
-      text += fmt::format("  {} {}", visible_line(v.label), with_digits(v.mean, 4));
-    return text + "\n";
+    std::string text = fmt::format("  {}: {} of {} runs done", visible_line(file.experiment().name), done,
+                                   num_planned(file));
+    text += means_of(file, width - std::min(width, text.size()));
+    return fmt::format("{}\n{}\n", path.string(), text);
   } catch (const Error& error) {
     return fmt::format("{}\n  not readable: {}\n", path.string(), error.what());
   }
@@ -119,9 +146,9 @@ std::vector<fs::path> find_results(const fs::path& where) {
   return found;
 }
 
-std::string list_results(const fs::path& where) {
+std::string list_results(const fs::path& where, std::size_t width) {
   std::string text;
-  for (const fs::path& path : find_results(where)) text += line_of(path);
+  for (const fs::path& path : find_results(where)) text += line_of(path, width);
   return text.empty() ? fmt::format("no results below {}\n", where.string()) : text;
 }
 

@@ -14,9 +14,10 @@ namespace moelab {
 // file is its own list. Error if there is no such file or folder.
 std::vector<std::filesystem::path> find_results(const std::filesystem::path& where);
 
-// A line a file: experiment, runs that are done, the variants and their mean loss. Files that cannot be read
-// are listed with the reason.
-std::string list_results(const std::filesystem::path& where);
+// A line a file: experiment, runs that are done of those that it is to train, and of the metric that it
+// compares the means of its variants, the first and what else fits into `width` columns. Files that cannot be
+// read are listed with the reason.
+std::string list_results(const std::filesystem::path& where, std::size_t width);
 
 // The experiment, its runs, and how their routing fares.
 std::string describe_file(const ResultsFile& file);

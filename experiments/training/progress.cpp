@@ -5,7 +5,6 @@
 #include "experiments/compare/text_table.hpp"
 
 #include <cmath>
-#include <cstdio>
 #include <vector>
 
 #include <fmt/format.h>
@@ -32,13 +31,12 @@ std::string cut(const std::string& text, std::size_t size) {
   return text.substr(0, size);
 }
 
-std::size_t terminal_width() {
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
-}
-
 }  // namespace
+
+std::size_t columns_of(std::FILE* stream, std::size_t otherwise) {
+  winsize size{};
+  return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : otherwise;
+}
 
 std::string progress_line(const ProgressState& s, std::size_t width) {
   struct Part {
@@ -95,7 +93,7 @@ void Progress::update(const ProgressState& state, bool important) {
   if (!important && now - last_ < least) return;
   last_ = now;
   if (live_) {
-    const std::string line = progress_line(state, terminal_width() - 1);
+    const std::string line = progress_line(state, columns_of(stderr, 80) - 1);
     tell("\r\x1b[K" + line);
     line_is_shown_ = true;
   } else {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 
 namespace moelab {
@@ -46,6 +47,9 @@ class Progress {
 // The line of a state in at most `width` bytes. Where that is narrow, learning rate, speed, tokens, time left
 // and evaluation loss are left out in this order, then the run's name is cut: step, loss and balance stay.
 std::string progress_line(const ProgressState& state, std::size_t width);
+
+// Columns of the terminal behind a stream; `otherwise` where there is none.
+std::size_t columns_of(std::FILE* stream, std::size_t otherwise);
 
 // "3 min 12 s", "48 s"
 std::string format_duration(double seconds);

@@ -25,6 +25,11 @@ double number_in(const char* file, const std::string& key, double otherwise) {
 
 }  // namespace
 
+double memory_of_machine() {
+  const double of_system = 1024 * number_in("/proc/meminfo", "MemTotal:", kUnlimited);
+  return std::min(of_system, number_in("/sys/fs/cgroup/memory.max", "", kUnlimited));
+}
+
 double available_memory() {
   const double of_system = 1024 * number_in("/proc/meminfo", "MemAvailable:", kUnlimited);
   const double limit = number_in("/sys/fs/cgroup/memory.max", "", kUnlimited);

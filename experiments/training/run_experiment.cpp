@@ -8,6 +8,7 @@
 #include "experiments/training/branch.hpp"
 #include "experiments/training/execution_results.hpp"
 #include "experiments/training/go_on.hpp"
+#include "experiments/training/memory_needed.hpp"
 #include "experiments/training/open_execution.hpp"
 #include "experiments/training/progress.hpp"
 #include "experiments/training/run_one.hpp"
@@ -85,6 +86,10 @@ class Execution {
     if (error_) std::rethrow_exception(error_);
     // A stop between two runs leaves no run that says so.
     if (std::ranges::find(ended_, false) != ended_.end()) outcome_.interrupted = true;
+    const std::vector<std::string> to_train = store_.record().runs;
+    outcome_.num_runs = to_train.size();
+    outcome_.num_done = static_cast<std::size_t>(
+        std::ranges::count_if(to_train, [this](const std::string& name) { return results_.is_done(name); }));
     return outcome_;
   }
 
@@ -126,8 +131,9 @@ class Execution {
       const std::lock_guard lock(mutex_);
       ended_[i] = true;
       time_left_.end(i);
-      outcome_.failed.push_back({name, e.what()});
-      progress_.note(fmt::format("{}: failed: {}", name, e.what()));
+      const std::string reason = reason_of(e, experiment_.runs[i].config);
+      outcome_.failed.push_back({name, reason});
+      progress_.note(fmt::format("{}: failed: {}", name, reason));
       results_.look_at(name);
     }
   }
@@ -169,7 +175,7 @@ class Execution {
     const std::lock_guard lock(mutex_);
     results_.end(run.name, result.status);
     if (result.status == RunStatus::failed || result.status == RunStatus::diverged) {
-      outcome_.failed.push_back({run.name, result.reason});
+      outcome_.failed.push_back({run.name, result.reason, result.status == RunStatus::diverged});
       progress_.note(fmt::format("{}: {}: {}", run.name, to_string(result.status), result.reason));
     }
     if (result.status == RunStatus::interrupted) outcome_.interrupted = true;

@@ -24,6 +24,7 @@ struct RunOptions {
 struct FailedRun {
   std::string name;
   std::string reason;
+  bool diverged = false;
 };
 
 struct ExperimentOutcome {
@@ -31,6 +32,8 @@ struct ExperimentOutcome {
   std::filesystem::path results;  // results.h5
   std::vector<FailedRun> failed;  // diverged runs included
   bool interrupted = false;
+  std::size_t num_runs = 0;  // that the execution has to train, those of earlier times included
+  std::size_t num_done = 0;  // of these
 };
 
 // Trains the runs, several at a time, each on the threads that the others leave free; a run that fails or

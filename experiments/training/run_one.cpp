@@ -7,6 +7,7 @@
 #include "experiments/models/make_model.hpp"
 #include "experiments/models/upcycle.hpp"
 #include "experiments/results/results_file.hpp"
+#include "experiments/training/memory_needed.hpp"
 #include "experiments/training/resources.hpp"
 #include "experiments/training/resume_point.hpp"
 
@@ -173,7 +174,7 @@ RunResult train_run(const Run& run, const RunSetup& setup, const TrainerHooks& h
   } catch (const NonFiniteError& e) {
     result = {RunStatus::diverged, e.what()};
   } catch (const std::exception& e) {
-    result = {RunStatus::failed, e.what()};
+    result = {RunStatus::failed, reason_of(e, run.config)};
   }
   if (trainer) steps = std::max(steps, trainer->step());
   return result;

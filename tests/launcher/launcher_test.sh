@@ -161,7 +161,7 @@ TEXT=$work/text moelab run my.yaml
 check "text that is there is not installed" lacks "$(calls)" "apt-get"
 : >"$CALLS"
 TEXT=$work/text moelab -q run my.yaml seed=3
-check "options may stand before the command" contains "$(calls)" "program packages -q my.yaml seed=3"
+check "options may stand before the command" contains "$(calls)" "program packages run my.yaml seed=3"
 check "and arrive as they are" contains "$(calls)" "program -q run my.yaml seed=3"
 
 start

@@ -172,6 +172,12 @@ TEST_CASE("a dense twin of equal active compute") {
   CHECK_THAT(nearness, Contains("d_ff = 51 gives 9792 forward FLOPs a token, 0.658 % from the 9728"));
 }
 
+TEST_CASE("a twin that costs just the same leaves nothing to say") {
+  RunConfig twin = run_config("{kind: dense, activation: swiglu, d_ff: 4}");
+  CHECK(solve_twin(twin, run_config("{kind: dense, activation: swiglu, d_ff: 51}"), "active_flops").empty());
+  CHECK(twin.model.ffn.dense.d_ff == 51);
+}
+
 // 8 * 3 * 16 * 24 + 128 = 9344 parameters a layer: 9344 / 48 = 194.67.
 TEST_CASE("a dense twin of equal size") {
   RunConfig twin = run_config("{kind: dense, activation: swiglu, d_ff: 4}");

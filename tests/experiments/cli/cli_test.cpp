@@ -1,13 +1,12 @@
 // The program as a user calls it.
 #include "core/hdf5.hpp"
-#include "tests/support/catch.hpp"
-#include "tests/support/temporary_folder.hpp"
+#include "tests/experiments/cli/answer.hpp"
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
@@ -16,46 +15,17 @@ using namespace moelab;
 
 namespace {
 
-struct Answer {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-std::string content(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-// Runs `moelab ARGUMENTS` in the folder.
-Answer moelab_in(const TemporaryFolder& folder, const std::string& arguments) {
-  const TemporaryFolder answers;
-  const std::string out = (answers.path() / "out").string();
-  const std::string err = (answers.path() / "err").string();
-  const std::string command = "cd '" + folder.path().string() + "' && '" MOELAB_BINARY "' " + arguments +
-                              " >'" + out + "' 2>'" + err + "' </dev/null";
-  const int status = std::system(command.c_str());
-  REQUIRE(WIFEXITED(status));
-  return {WEXITSTATUS(status), content(out), content(err)};
-}
-
 std::size_t files_in(const TemporaryFolder& folder) {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder.path()), {}));
 }
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-const std::string kGood =
-    "version: 1\n"
-    "data: {kind: synthetic, num_features: 16, num_targets: 16}\n"
-    "model: {kind: ffn, d_model: 16, num_layers: 1, ffn: {activation: relu, d_ff: 32}}\n"
-    "train: {max_steps: 10, batch_tokens: 32, optimizer: {lr: 1e-3}}\n";
-
 }  // namespace
 
 TEST_CASE("A sound file is checked with status 0, and its runs are listed") {
   const TemporaryFolder folder;
-  folder.write("e.yaml", kGood + "seeds: [0, 4]\n");
+  folder.write("e.yaml", kSmallExperiment + "seeds: [0, 4]\n");
   const Answer answer = moelab_in(folder, "check e.yaml");
   CHECK(answer.code == 0);
   CHECK(has(answer.out, "2 seeds, 2 runs"));
@@ -116,13 +86,13 @@ TEST_CASE("Every template is a sound experiment, and no file is overwritten") {
           has(answer.out, "every variant agrees with dense at the same point in active_flops within 2.0 %"));
       CHECK(has(answer.out, "compute: forward FLOPs relative to dense at the same point"));
     }
-    CHECK(moelab_in(folder, "new " + name).out == content(folder.path() / (name + ".yaml")));
-    CHECK(has(content(folder.path() / (name + ".yaml")), "# yaml-language-server: $schema="));
+    CHECK(moelab_in(folder, "new " + name).out == read_file(folder.path() / (name + ".yaml")));
+    CHECK(has(read_file(folder.path() / (name + ".yaml")), "# yaml-language-server: $schema="));
   }
   const Answer again = moelab_in(folder, "new scaling -o minimal.yaml");
   CHECK(again.code == 2);
   CHECK(has(again.err, "exists already"));
-  CHECK_FALSE(has(content(folder.path() / "minimal.yaml"), "scaling"));
+  CHECK_FALSE(has(read_file(folder.path() / "minimal.yaml"), "scaling"));
 }
 
 TEST_CASE("Kinds are listed, one or all, as text and as JSON") {
@@ -147,7 +117,7 @@ TEST_CASE("Kinds are listed, one or all, as text and as JSON") {
 
 TEST_CASE("Where the machine has no bfloat16 products, a run says that it computes in float32") {
   const TemporaryFolder folder;
-  folder.write("e.yaml", kGood + "eval: {max_tokens: 8}\n");
+  folder.write("e.yaml", kSmallExperiment + "eval: {max_tokens: 8}\n");
   REQUIRE(setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1) == 0);
   const Answer answer = moelab_in(folder, "run e.yaml train.precision=bfloat16 train.max_steps=1 -o with");
   const Answer single = moelab_in(folder, "run e.yaml train.max_steps=1 -o without");
@@ -156,12 +126,12 @@ TEST_CASE("Where the machine has no bfloat16 products, a run says that it comput
   CHECK(has(answer.err, "no bfloat16 products; they are computed in float32"));
   CHECK_FALSE(has(single.err, "bfloat16"));
   const std::filesystem::path log = folder.path() / "with" / "e" / "latest" / "base-s0" / "log.txt";
-  CHECK(has(content(log), "no bfloat16 products"));
+  CHECK(has(read_file(log), "no bfloat16 products"));
 }
 
 TEST_CASE("Output that cannot be written is an error, not success") {
   const TemporaryFolder folder;
-  folder.write("e.yaml", kGood);
+  folder.write("e.yaml", kSmallExperiment);
   REQUIRE(moelab_in(folder, "run e.yaml").code == 0);
   const std::string results = "runs/e/latest/results.h5";
   const std::vector<std::string> commands{"--help",
@@ -184,7 +154,7 @@ TEST_CASE("Output that cannot be written is an error, not success") {
     const std::string command = "cd '" + folder.path().string() + "' && '" MOELAB_BINARY "' " + arguments +
                                 " >/dev/full 2>'" + err + "'";
     CHECK(WEXITSTATUS(std::system(command.c_str())) == 1);
-    CHECK(has(content(err), "standard output: cannot write"));
+    CHECK(has(read_file(err), "standard output: cannot write"));
   }
 }
 
@@ -192,9 +162,9 @@ TEST_CASE("A run whose progress nobody reads any more is trained to its end") {
   const TemporaryFolder folder;
   // A twin that is only near is warned of before all else.
   folder.write("e.yaml",
-               kGood +
+               kSmallExperiment +
                    "variants:\n"
-                   "  moe: {model.ffn: {kind: moe, experts: {count: 4, activation: relu, d_ff: 16}, "
+                   "  moe: {model.ffn: {kind: moe, experts: {count: 5, activation: relu, d_ff: 16}, "
                    "router: {kind: top_k, top_k: 2}}}\n"
                    "  twin: {twin_of: moe, match: total_params}\n");
   REQUIRE(has(moelab_in(folder, "check e.yaml").err, "warning: twin_of"));
@@ -231,14 +201,14 @@ TEST_CASE("Completion knows every command, and bash takes it") {
   const std::string out = (folder.path() / "out").string();
   REQUIRE(std::system(("bash '" + (folder.path() / "complete.bash").string() + "' >'" + out + "'").c_str()) ==
           0);
-  CHECK(content(out) == "check\n--output\n");
+  CHECK(read_file(out) == "check\n--output\n");
   CHECK(has(moelab_in(folder, "completion zsh").out, "'check:"));
   CHECK(has(moelab_in(folder, "completion fish").out, "-a check"));
 }
 
 TEST_CASE("A folder is no experiment file") {
   const TemporaryFolder folder;
-  folder.write("configs/e.yaml", kGood);
+  folder.write("configs/e.yaml", kSmallExperiment);
   for (const char* command : {"check", "run", "count"}) {
     const Answer answer = moelab_in(folder, std::string(command) + " configs");
     INFO(command << ": " << answer.err);
@@ -250,7 +220,7 @@ TEST_CASE("A folder is no experiment file") {
 
 TEST_CASE("A context that no number holds is refused") {
   const TemporaryFolder folder;
-  folder.write("e.yaml", kGood);
+  folder.write("e.yaml", kSmallExperiment);
   CHECK(moelab_in(folder, "count e.yaml --context 1000000000").code == 0);
   for (const char* context : {"0", "9000000000000000000", "99999999999999999999"}) {
     INFO(context);
@@ -271,7 +241,7 @@ TEST_CASE("Bash completes the commands below a command and their options") {
       "complete_line moelab run ''\n");
   const std::string command = "cd '" + folder.path().string() + "' && bash complete > out";
   REQUIRE(std::system(command.c_str()) == 0);
-  CHECK(content(folder.path() / "out") == "layer train scaling\nscaling\n--shape\n\n");
+  CHECK(read_file(folder.path() / "out") == "layer train scaling\nscaling\n--shape\n\n");
 }
 
 TEST_CASE("Packages are those of the execution that is gone on with") {

@@ -1,36 +1,17 @@
 // The commands that read results, as a user calls them.
 #include "core/file.hpp"
 #include "experiments/results/results_file.hpp"
+#include "tests/experiments/cli/answer.hpp"
 #include "tests/experiments/results/example_run.hpp"
-#include "tests/support/catch.hpp"
-#include "tests/support/temporary_folder.hpp"
 
-#include <cstdlib>
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <vector>
 
-#include <sys/wait.h>
+#include <fmt/format.h>
 
 using namespace moelab;
-
-namespace {
-
-struct Answer {
-  int code = 0;
-  std::string out, err;
-};
-
-Answer moelab_in(const TemporaryFolder& folder, const std::string& arguments) {
-  const TemporaryFolder answers;
-  const std::filesystem::path out = answers.path() / "out", err = answers.path() / "err";
-  const std::string command = "cd '" + folder.path().string() + "' && '" MOELAB_BINARY "' " + arguments +
-                              " >'" + out.string() + "' 2>'" + err.string() + "' </dev/null";
-  const int status = std::system(command.c_str());
-  REQUIRE(WIFEXITED(status));
-  return {WEXITSTATUS(status), read_file(out), read_file(err)};
-}
-
-}  // namespace
 
 TEST_CASE("commands that read results") {
   const TemporaryFolder folder;
@@ -93,6 +74,67 @@ TEST_CASE("commands that read results") {
   CHECK_THAT(moelab_in(folder, "merge moe-s0.h5 results.h5 -o merged.h5").err,
              Contains("moe-s0") && Contains("twice"));
   CHECK(moelab_in(folder, "recover .").code == 1);
+}
+
+TEST_CASE("a folder of results stands for the file in it") {
+  const TemporaryFolder folder;
+  folder.write("e.yaml", kSmallExperiment);
+  REQUIRE(moelab_in(folder, "run e.yaml").code == 0);
+  const std::string execution = "runs/e/latest";
+  for (const std::string command : {"show %", "compare %", "plot % loss --metric train/loss -o x.svg",
+                                    "report % -o page.html", "export % -o out", "merge % -o merged.h5"}) {
+    const auto with = [&](const std::string& named) {
+      return moelab_in(folder, std::string(command).replace(command.find('%'), 1, named));
+    };
+    INFO(command);
+    const Answer answer = with(execution);
+    CHECK(answer.code == 0);
+    CHECK(answer.out == with(execution + "/results.h5").out);
+    CHECK(with(execution + "/base-s0").code == 0);
+    const Answer above = with("runs/e");
+    CHECK(above.code == 1);
+    CHECK_THAT(above.err, Contains("runs/e/latest/results.h5"));
+    CHECK_THAT(with("runs").err,
+               Contains("runs is a folder that has neither results.h5") && Contains("moelab ls runs"));
+  }
+  CHECK_THAT(moelab_in(folder, "compare " + execution + " " + execution + "/results.h5").err,
+             Contains("is given twice"));
+}
+
+TEST_CASE("a folder to write into gets the file, and one that is not there is told of") {
+  const TemporaryFolder folder;
+  write_example_results(folder.path());
+  std::filesystem::create_directory(folder.path() / "out");
+  CHECK(moelab_in(folder, "report results.h5 -o out").code == 0);
+  CHECK_THAT(read_file(folder.path() / "out" / "report.html"), Contains("<!DOCTYPE html>"));
+  CHECK(moelab_in(folder, "merge results.h5 -o out/").code == 0);
+  CHECK_THAT(moelab_in(folder, "ls out/results.h5").out, Contains("6 of 6 runs done"));
+  for (const char* command : {"report results.h5 -o none/", "merge results.h5 -o none/",
+                              "bench layer --shape 32,8,8,4,2 --seconds 0.01 --hdf5 none/"}) {
+    INFO(command);
+    const Answer answer = moelab_in(folder, command);
+    CHECK(answer.code == 2);
+    CHECK_THAT(answer.err, Contains("there is no folder none/; make it, or give the name of a file"));
+  }
+}
+
+TEST_CASE("the list of results has short lines, however many variants there are") {
+  const TemporaryFolder folder;
+  std::vector<std::filesystem::path> files;
+  for (int i = 0; i < 60; ++i) {
+    const RunData data = example_run(fmt::format("variant_{}", i), 0, 3.0);
+    files.push_back(folder.path() / (data.info.name + ".h5"));
+    write_run_file(files.back(), data);
+  }
+  ExperimentInfo experiment;
+  experiment.name = "many";
+  write_results_file(folder.path() / "results.h5", experiment, files);
+  const std::string out = moelab_in(folder, "ls .").out;
+  const std::string line = out.substr(out.find("  many"));
+  CHECK_THAT(line, Catch::Matchers::StartsWith("  many: 60 of 60 runs done; eval/loss  variant_0 3.0") &&
+                       Contains(" more\n"));
+  CHECK(line.size() <= 121);
+  CHECK(std::ranges::count(line, '\n') == 1);
 }
 
 TEST_CASE("names of a results file do nothing on a terminal, in a document or in a spreadsheet") {

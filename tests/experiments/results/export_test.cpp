@@ -72,8 +72,8 @@ TEST_CASE("what is in a file or folder is said for people", "[describe]") {
 
   std::filesystem::create_directories(folder.path() / "other" / "run-s0");
   replace_file(folder.path() / "other" / "run-s0" / "run.h5", std::string_view("nonsense"));
-  const std::string list = list_results(folder.path());
+  const std::string list = list_results(folder.path(), 80);
   CHECK_THAT(
       list, Contains("6 of 6 runs done") && Contains("dense 3.0167  moe 2.8167") && Contains("not readable"));
-  REQUIRE_THROWS_WITH(list_results(folder.path() / "none"), Contains("no file or folder"));
+  REQUIRE_THROWS_WITH(list_results(folder.path() / "none", 80), Contains("no file or folder"));
 }

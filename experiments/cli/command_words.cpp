@@ -1,0 +1,51 @@
+#include "experiments/cli/command_words.hpp"
+
+#include "core/suggest.hpp"
+#include "core/visible.hpp"
+
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace moelab::cli {
+
+namespace {
+
+std::vector<CLI::App*> below(CLI::App& command) {
+  return command.get_subcommands([](CLI::App*) { return true; });
+}
+
+}  // namespace
+
+CommandWords command_of(CLI::App& app, const std::vector<std::string>& words) {
+  CommandWords named{&app, app.get_name(), {}};
+  for (const std::string& word : words) {
+    if (word.starts_with('-')) continue;
+    const std::vector<CLI::App*> known = below(*named.command);
+    const auto found =
+        std::ranges::find_if(known, [&](const CLI::App* command) { return command->get_name() == word; });
+    if (found == known.end()) {
+      named.next = word;
+      break;
+    }
+    named.command = *found;
+    named.name += " " + word;
+  }
+  return named;
+}
+
+std::string missing_command(const CommandWords& named, const std::string& said) {
+  std::vector<std::string> known;
+  for (const CLI::App* command : below(*named.command)) known.push_back(command->get_name());
+  if (known.empty()) return said;
+  if (named.next.empty()) return fmt::format("a command is missing: {}", list_of(known));
+  const std::size_t program = named.name.find(' ');
+  const std::string above = program == std::string::npos ? "" : named.name.substr(program + 1) + " ";
+  const std::string near = nearest(named.next, known);
+  return fmt::format(
+      "there is no command `{}{}`; {}", above, visible_line(named.next),
+      near.empty() ? "known: " + list_of(known) : fmt::format("did you mean `{}{}`?", above, near));
+}
+
+}  // namespace moelab::cli
