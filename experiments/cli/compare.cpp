@@ -5,6 +5,7 @@
 #include "experiments/compare/condition.hpp"
 #include "experiments/compare/render.hpp"
 #include "experiments/results/results_path.hpp"
+#include "experiments/training/progress.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -49,7 +50,7 @@ void compare(const Options& options, Context& context) {
     }
   }
   const Comparison comparison = compare_files(files, how);
-  print(render(comparison, format));
+  print(render(comparison, format, columns_of(stdout, kAnyWidth)));
   // Other formats have this as a note.
   const std::vector<std::string> alone = without_baseline(comparison);
   if (!alone.empty() && (format == TableFormat::csv || format == TableFormat::json))

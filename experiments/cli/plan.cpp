@@ -7,10 +7,12 @@
 #include "experiments/cli/terminal.hpp"
 #include "experiments/compare/text_table.hpp"
 #include "experiments/training/memory_needed.hpp"
+#include "experiments/training/progress.hpp"
 #include "experiments/training/resources.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <functional>
 
 #include <fmt/format.h>
@@ -132,9 +134,9 @@ std::string plan_of(const Experiment& experiment) {
                           relative_flops(*run, accounting),
                           short_bytes(memory_needed(run->config, accounting)), short_time(seconds)});
   }
-  std::string out =
-      fmt::format("{}: {} variants, {} seeds, {} runs\n\n{}", experiment.name, experiment.variants.size(),
-                  experiment.seeds.size(), experiment.runs.size(), to_terminal(table));
+  std::string out = fmt::format("{}: {} variants, {} seeds, {} runs\n\n{}", experiment.name,
+                                experiment.variants.size(), experiment.seeds.size(), experiment.runs.size(),
+                                to_terminal(table, columns_of(stdout, kAnyWidth)));
   out += points_of(experiment);
   out += fmt::format(
       "\ntrained: tokens without those of the trunk that a branch leaves\ncompute: forward FLOPs relative to "

@@ -8,6 +8,7 @@
 #include "experiments/compare/render.hpp"
 #include "experiments/data/cache_folder.hpp"
 #include "experiments/report/report.hpp"
+#include "experiments/training/progress.hpp"
 #include "experiments/training/run_experiment.hpp"
 
 #include <algorithm>
@@ -93,7 +94,8 @@ void run(const Options& options, Context& context) {
   const ResultsFile results(outcome.results);
   const std::filesystem::path page = outcome.folder / "report.html";
   report::write_report(page, results);
-  if (!results.runs().empty()) print(render(compare_file(results), TableFormat::table));
+  if (!results.runs().empty())
+    print(render(compare_file(results), TableFormat::table, columns_of(stdout, kAnyWidth)));
   if (!outcome.failed.empty()) print("\n");
   for (const FailedRun& failed : outcome.failed) print(fmt::format("{}: {}\n", failed.name, failed.reason));
   fmt::print("\nresults  {}\nreport   {}\nruns     {}\n", outcome.results.string(), page.string(),

@@ -2,6 +2,7 @@
 #include "experiments/cli/terminal.hpp"
 #include "experiments/results/describe.hpp"
 #include "experiments/results/results_path.hpp"
+#include "experiments/training/progress.hpp"
 
 #include <memory>
 #include <string>
@@ -22,7 +23,8 @@ void add_show(CLI::App& app, Context& /*context*/) {
   command->add_option("--run", options->run, "One run in detail");
   command->callback([options] {
     const ResultsFile file(results_path(options->file));
-    print(options->run.empty() ? describe_file(file) : describe_run(file, options->run));
+    const std::size_t columns = columns_of(stdout, kAnyWidth);
+    print(options->run.empty() ? describe_file(file, columns) : describe_run(file, options->run, columns));
   });
 }
 

@@ -179,14 +179,14 @@ std::vector<LayerHealth> routing_health(const ResultsFile& file, const std::stri
   return layers;
 }
 
-std::string describe_file(const ResultsFile& file) {
+std::string describe_file(const ResultsFile& file, std::size_t columns) {
   const ExperimentInfo& e = file.experiment();
   std::string text = fmt::format("{}   {}, written {}\n", visible_line(e.name), file.path().string(),
                                  file.reader().text_attribute("", "created"));
   if (!e.description.empty()) text += indented(e.description);
   text += "\n";
   if (file.runs().empty()) return text + "no runs yet\n";
-  text += to_terminal(runs_table(file.runs()));
+  text += to_terminal(runs_table(file.runs()), columns);
   std::vector<std::string> runs;
   for (const RunSummary& r : file.runs()) {
     runs.push_back(r.run);
@@ -195,23 +195,23 @@ std::string describe_file(const ResultsFile& file) {
   }
   const TextTable health = health_table(file, runs);
   if (!health.rows.empty())
-    text += "\nRouting at the last record (dead: experts without a token)\n" + to_terminal(health);
+    text += "\nRouting at the last record (dead: experts without a token)\n" + to_terminal(health, columns);
   return text;
 }
 
-std::string describe_run(const ResultsFile& file, const std::string& run) {
+std::string describe_run(const ResultsFile& file, const std::string& run, std::size_t columns) {
   const RunSummary& r = file.run(run);
   const std::string group = ResultsFile::group_of(run);
   std::string text = fmt::format("{}   variant {}, seed {}", r.run, r.variant, r.seed);
   if (r.sweep_point != "{}") text += ", " + r.sweep_point;
-  text += "\n\n" + to_terminal(runs_table({r}));
+  text += "\n\n" + to_terminal(runs_table({r}), columns);
   const std::string reason = file.reader().text_attribute(group, "status_reason");
   if (!reason.empty()) text += reason + "\n";
   const TextTable health = health_table(file, {run});
   if (!health.rows.empty())
-    text += "\nRouting at the last record (dead: experts without a token)\n" + to_terminal(health);
+    text += "\nRouting at the last record (dead: experts without a token)\n" + to_terminal(health, columns);
   const TextTable accounting = accounting_table(file.reader(), group + "/accounting");
-  if (!accounting.rows.empty()) text += "\nAccounting\n" + to_terminal(accounting);
+  if (!accounting.rows.empty()) text += "\nAccounting\n" + to_terminal(accounting, columns);
   if (file.reader().has(group + "/provenance")) {
     text += "\nProvenance\n";
     for (const hdf5::Attribute& a : file.reader().group(group + "/provenance").attributes)

@@ -19,11 +19,11 @@ std::vector<std::filesystem::path> find_results(const std::filesystem::path& whe
 // read are listed with the reason.
 std::string list_results(const std::filesystem::path& where, std::size_t width);
 
-// The experiment, its runs, and how their routing fares.
-std::string describe_file(const ResultsFile& file);
+// The experiment, its runs, and how their routing fares. Tables are laid out for this many columns.
+std::string describe_file(const ResultsFile& file, std::size_t columns = kAnyWidth);
 
 // One run in detail: figures, layers, accounting, provenance.
-std::string describe_run(const ResultsFile& file, const std::string& run);
+std::string describe_run(const ResultsFile& file, const std::string& run, std::size_t columns = kAnyWidth);
 
 // The routing of a run at its last record, a layer each.
 struct LayerHealth {
