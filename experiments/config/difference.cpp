@@ -95,13 +95,15 @@ std::vector<std::string> differences_against_resume(const std::string& before, c
   const std::string& schedule = old_train.schedule.kind;
   const bool before_decay =
       schedule == "wsd" && step <= std::min(old_train.num_stable_steps(), new_train.num_stable_steps());
-  const bool length_is_free = (schedule == "constant" || before_decay) && step <= new_train.num_steps();
+  const bool is_too_short = step > new_train.num_steps();
+  const bool length_is_free = (schedule == "constant" || before_decay) && !is_too_short;
   std::vector<std::string> lines;
   for (const Difference& d : differences(fields_of(before), fields_of(after))) {
     if (starts_with_any(d.key, {"log.", "eval.", "train.checkpoint"})) continue;
-    if (length_is_free && starts_with_any(d.key, {"train.max_tokens", "train.max_steps", "train.branches"}))
-      continue;
+    const bool is_length = starts_with_any(d.key, {"train.max_tokens", "train.max_steps", "train.branches"});
+    if (is_length && length_is_free) continue;
     lines.push_back(d.text());
+    if (is_length && is_too_short) lines.back() += fmt::format(", but the run is at step {} already", step);
   }
   return lines;
 }
