@@ -248,6 +248,37 @@ TEST_CASE("plot a heatmap shows each cell, or means of neighbours where there ar
   CHECK(cells <= 40000);
 }
 
+TEST_CASE("plot cells of the load lie where their records are on the axis", "[plot]") {
+  const TemporaryFolder folder;
+  RunData data = run_of_experts(2, 0);
+  const std::vector<double> steps = {1, 50, 100, 118};
+  for (const double step : steps) {
+    RoutingRecordRow row = example_routing(static_cast<std::int64_t>(step));
+    for (LayerRouting& layer : row.layers) {
+      layer = {};
+      layer.expert_tokens = {3, 3};
+    }
+    data.routing.push_back(std::move(row));
+  }
+  write_run_file(folder.path() / "run.h5", data);
+  const Drawing d = load_figure(ResultsFile(folder.path() / "run.h5"), {});
+  // The labels of the axis say where a step is.
+  const auto at = [&](const std::string& text) {
+    for (const Shape& s : d.shapes)
+      if (const auto* t = std::get_if<Text>(&s); t && t->text == text && t->anchor == Anchor::middle)
+        return t->at.x;
+    throw Error("there is no label " + text);
+  };
+  const double x50 = at("50"), x100 = at("100"), point = (x100 - x50) / 50;  // of a step
+  const std::vector<double> edges = {1, 25.5, 75, 109, 118};
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Area cell = areas_of(d).at(i);
+    INFO(steps[i]);
+    CHECK_THAT(cell.points[0].x, WithinAbs(x50 + (edges[i] - 50) * point, 1e-6));
+    CHECK_THAT(cell.points[1].x - 0.15, WithinAbs(x50 + (edges[i + 1] - 50) * point, 1e-6));
+  }
+}
+
 TEST_CASE("plot figures of very many experts and records stay small", "[plot]") {
   const TemporaryFolder folder;
   constexpr std::size_t kExperts = 700;
