@@ -13,7 +13,7 @@ namespace moelab::plot {
 
 namespace {
 
-constexpr double kWidth = 340;
+constexpr double kWidth = kFigureWidth;
 constexpr std::size_t kMaxDomains = 40;   // more have no room in a legend
 constexpr std::size_t kMaxBars = 20'000;  // of a figure
 constexpr std::size_t kMaxTokens = 500;   // of a sample
@@ -108,7 +108,7 @@ Drawing domains_figure(const ResultsFile& file, const FigureOptions& options) {
   }
   std::vector<LegendEntry> entries;
   for (const std::string& domain : domains) entries.push_back({domain, palette(entries.size())});
-  entries.push_back({"uniform", kInk, true});
+  entries.push_back({"uniform", kInk, Dash::dashes});
   constexpr double kLeft = 50, kPanel = 80, kGap = 36;
   const double w = kWidth - kLeft - 12;
   Drawing d{kWidth, 0, "experts by domain of " + run, {}};
@@ -158,7 +158,7 @@ Drawing domains_figure(const ResultsFile& file, const FigureOptions& options) {
                     box.y + box.h - h, bar, h, entries[m].colour);
       }
     const double uniform = box.y + box.h * (1 - 1.0 / static_cast<double>(experts) / y.high);
-    d.add(Line{{{box.x, uniform}, {box.x + w, uniform}}, kInk, 1, true});
+    d.add(Line{{{box.x, uniform}, {box.x + w, uniform}}, kInk, 1, Dash::dashes});
     d.add(Line{{{box.x, box.y}, {box.x, box.y + box.h}, {box.x + w, box.y + box.h}}, kInk, 0.8});
     axis_numbers(d, box, experts, true);
     if (last) d.add(Text{{box.x + w / 2, box.y + box.h + 26}, "expert", kFontSize, Anchor::middle});

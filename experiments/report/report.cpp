@@ -33,8 +33,9 @@ std::string comparison_section(const Comparison& comparison) {
 std::string figure(const ResultsFile& file, const std::string& kind, const plot::FigureOptions& options,
                    const std::string& caption) {
   try {
-    std::string svg = plot::to_svg(plot::make_figure(file, kind, options));
-    return "<figure>" + svg + "<figcaption>" + escaped(caption) + "</figcaption></figure>\n";
+    const plot::Drawing drawing = plot::make_figure(file, kind, options);
+    const char* tag = drawing.width > plot::kFigureWidth ? "<figure class=\"wide\">" : "<figure>";
+    return tag + plot::to_svg(drawing) + "<figcaption>" + escaped(caption) + "</figcaption></figure>\n";
   } catch (const Error&) {
     return {};  // the experiment has nothing of that kind: a dense model has no routing
   }

@@ -76,6 +76,14 @@ TEST_CASE("report's verdict is no stronger than the seeds", "[report]") {
   CHECK_THAT(report::verdict(results_of(folder, {})), Contains("no run has been evaluated"));
 }
 
+TEST_CASE("report gives figures with long names the whole width", "[report]") {
+  const TemporaryFolder folder;
+  RunData data = example_run("dense", 0, 3.0);
+  CHECK_THAT(report::to_html(results_of(folder, {data})), !Contains("<figure class=\"wide\">"));
+  data.info.variant = "dense_" + std::string(40, 'x');
+  CHECK_THAT(report::to_html(results_of(folder, {data})), Contains("<figure class=\"wide\"><svg"));
+}
+
 TEST_CASE("report shows what configurations differ in", "[report]") {
   const auto text = [](const std::vector<report::DiffLine>& lines) {
     std::string all;
