@@ -1,7 +1,8 @@
-#include "core/error.hpp"
+#include "experiments/results/merge.hpp"
+
 #include "experiments/cli/command.hpp"
 #include "experiments/cli/terminal.hpp"
-#include "experiments/results/results_file.hpp"
+#include "experiments/results/describe.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -13,40 +14,28 @@
 
 namespace moelab::cli {
 
-namespace {
-
-// The experiment is that of the first file that says one.
-ExperimentInfo common_experiment(const std::vector<std::filesystem::path>& paths) {
-  ExperimentInfo info;
-  for (const auto& path : paths) {
-    const ExperimentInfo other = ResultsFile(path).experiment();
-    if (other.config_source.empty()) continue;
-    if (info.config_source.empty()) info = other;
-    require(info.config_source == other.config_source,
-            "[merge] {} is of another experiment file than the files before it; `moelab compare` takes files "
-            "of several",
-            path.string());
-  }
-  if (info.name.empty()) info.name = "merged";
-  return info;
-}
-
-}  // namespace
-
 void add_merge(CLI::App& app, Context& context) {
   struct Options {
     std::vector<std::string> files;
     std::string output;
+    MergeOptions merge;
   };
   CLI::App* command = app.add_subcommand(
       "merge", "Joins runs of one experiment, from several machines, into one results file");
   auto options = std::make_shared<Options>();
   command->add_option("FILES", options->files, "run.h5 or results.h5 files")->required();
   command->add_option("-o,--output", options->output, "File to write")->required();
+  command->add_option(
+      "--baseline", options->merge.baseline,
+      "Variant that others are compared with [default: that of the experiment, or the first]");
+  command->add_option("--metric", options->merge.metric,
+                      "What they are compared by [default: that of the experiment, or eval/loss]");
   command->callback([options, &context] {
     const std::vector<std::filesystem::path> paths(options->files.begin(), options->files.end());
-    write_results_file(options->output, common_experiment(paths), paths);
-    if (!context.quiet) tell(fmt::format("wrote {}\n", options->output));
+    merge_results(paths, options->output, options->merge);
+    if (context.quiet) return;
+    tell(fmt::format("wrote {}\n", options->output));
+    tell(baseline_note(ResultsFile(options->output)));
   });
 }
 

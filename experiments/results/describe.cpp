@@ -182,6 +182,20 @@ std::string describe_file(const ResultsFile& file) {
   return text;
 }
 
+std::string baseline_note(const ResultsFile& file) {
+  if (file.runs().empty()) return {};
+  const ExperimentInfo& e = file.experiment();
+  std::string why;
+  if (e.baseline.empty())
+    why = " (the first variant: none is named)";
+  else if (std::ranges::find(file.runs(), e.baseline, &RunSummary::variant) == file.runs().end())
+    why = fmt::format(" (the first variant: there is no run of {})", visible_line(e.baseline));
+  return fmt::format(
+      "baseline: {}{}, metric: {}; others with `moelab compare --baseline NAME --metric NAME`\n",
+      visible_line(file.reader().text_attribute("variants", "baseline")), why,
+      e.metric.empty() ? "eval/loss" : visible_line(e.metric));
+}
+
 std::string describe_run(const ResultsFile& file, const std::string& run) {
   const RunSummary& r = file.run(run);
   const std::string group = ResultsFile::group_of(run);
