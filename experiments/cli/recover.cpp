@@ -3,7 +3,9 @@
 #include "core/error.hpp"
 #include "experiments/cli/command.hpp"
 #include "experiments/cli/terminal.hpp"
+#include "experiments/results/describe.hpp"
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -28,6 +30,8 @@ void add_recover(CLI::App& app, Context& context) {
                    r.kept ? "; run.h5 was kept: it holds more than the journal" : "");
       }
     }
+    const std::filesystem::path results = std::filesystem::path(*folder) / "results.h5";
+    if (!context.quiet && std::filesystem::exists(results)) tell(baseline_note(ResultsFile(results)));
   });
 }
 

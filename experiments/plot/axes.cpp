@@ -1,6 +1,7 @@
 #include "experiments/plot/axes.hpp"
 
 #include "experiments/compare/text_table.hpp"
+#include "experiments/plot/labels.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr double kTickLength = 3;
 constexpr double kSmallestRange = 1e-9;  // of an axis, relative to its values
-constexpr double kSwatch = 14;           // width of a line in a legend
+constexpr double kSwatch = 18;           // width of a line in a legend
 constexpr double kRow = 13;              // height of a row of a legend
 
 double position(const Axis& axis, double value) {
@@ -166,11 +167,11 @@ Point Axes::at(double x, double y) const {
 }
 
 void Axes::curve(const std::vector<double>& x, const std::vector<double>& y, Colour colour, double width,
-                 bool dashed) {
+                 Dash dash) {
   std::vector<Point> points, alone;
   const auto finish = [&] {
     if (points.size() == 1) alone.push_back(points[0]);
-    if (points.size() > 1) drawing_.add(Line{thinned(points), colour, width, dashed});
+    if (points.size() > 1) drawing_.add(Line{thinned(points), colour, width, dash});
     points.clear();
   };
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -224,19 +225,26 @@ void Axes::interval(double x, double low, double high, Colour colour) {
 
 namespace {
 
-// Calls place(entry, x, row) for each entry; returns the number of rows.
+constexpr double kGap = 12;  // between two entries
+
+double entry_width(const std::string& text) { return kSwatch + 4 + text_width(text, kFontSize); }
+
+// Calls place(entry, text, x, row) for each entry; returns the number of rows.
 template <class Place>
 int flow(double width, const std::vector<LegendEntry>& entries, const Place& place) {
+  std::vector<std::string> texts;
+  for (const LegendEntry& e : entries) texts.push_back(e.text);
+  texts = shortened(texts, width - entry_width(""), kFontSize);
   double x = 0;
   int row = 0;
-  for (const LegendEntry& e : entries) {
-    const double needed = kSwatch + 4 + text_width(e.text, kFontSize) + 12;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const double needed = entry_width(texts[i]);
     if (x > 0 && x + needed > width) {
       x = 0;
       ++row;
     }
-    place(e, x, row);
-    x += needed;
+    place(entries[i], texts[i], x, row);
+    x += needed + kGap;
   }
   return entries.empty() ? 0 : row + 1;
 }
@@ -244,14 +252,20 @@ int flow(double width, const std::vector<LegendEntry>& entries, const Place& pla
 }  // namespace
 
 double legend_height(double width, const std::vector<LegendEntry>& entries) {
-  return kRow * flow(width, entries, [](const LegendEntry&, double, int) {});
+  return kRow * flow(width, entries, [](const LegendEntry&, const std::string&, double, int) {});
+}
+
+double legend_width(const std::vector<LegendEntry>& entries) {
+  double widest = 0;
+  for (const LegendEntry& e : entries) widest = std::max(widest, entry_width(e.text));
+  return widest;
 }
 
 double legend(Drawing& drawing, double x, double top, double width, const std::vector<LegendEntry>& entries) {
-  return kRow * flow(width, entries, [&](const LegendEntry& e, double dx, int row) {
+  return kRow * flow(width, entries, [&](const LegendEntry& e, const std::string& text, double dx, int row) {
            const double y = top + kRow * row + kRow / 2;
-           drawing.add(Line{{{x + dx, y}, {x + dx + kSwatch, y}}, e.colour, 2, e.dashed});
-           drawing.add(Text{{x + dx + kSwatch + 4, y + 0.35 * kFontSize}, e.text, kFontSize});
+           drawing.add(Line{{{x + dx, y}, {x + dx + kSwatch, y}}, e.colour, 2, e.dash});
+           drawing.add(Text{{x + dx + kSwatch + 4, y + 0.35 * kFontSize}, text, kFontSize});
          });
 }
 

@@ -40,7 +40,7 @@ class Axes {
   // Of values outside the axes the curve is cut; NaN interrupt it. Curves and bands of many points are
   // thinned.
   void curve(const std::vector<double>& x, const std::vector<double>& y, Colour colour, double width = 1.5,
-             bool dashed = false);
+             Dash dash = Dash::none);
   void band(const std::vector<double>& x, const std::vector<double>& low, const std::vector<double>& high,
             Colour colour);
   void marker(double x, double y, Colour colour);
@@ -60,11 +60,14 @@ class Axes {
 struct LegendEntry {
   std::string text;
   Colour colour;
-  bool dashed = false;
+  Dash dash = Dash::none;
 };
-// In rows from `top` on, between x and x + width. Returns the height that it takes.
+// In rows from `top` on, between x and x + width; what is longer than a row is shortened. Returns the height
+// that it takes.
 double legend(Drawing& drawing, double x, double top, double width, const std::vector<LegendEntry>& entries);
 double legend_height(double width, const std::vector<LegendEntry>& entries);
+// Of the longest entry.
+double legend_width(const std::vector<LegendEntry>& entries);
 
 inline constexpr double kFontSize = 9;
 

@@ -40,11 +40,11 @@ void trace(cairo_t* c, const std::vector<Point>& points) {
 }
 
 void draw(cairo_t* c, const Line& line) {
-  constexpr double dashes[] = {4, 3};
+  const std::span<const double> dashes = lengths_of(line.dash);
   set_colour(c, line.colour);
   cairo_set_line_width(c, line.width);
   cairo_set_line_join(c, CAIRO_LINE_JOIN_ROUND);
-  cairo_set_dash(c, dashes, line.dashed ? 2 : 0, 0);
+  cairo_set_dash(c, dashes.data(), static_cast<int>(dashes.size()), 0);
   trace(c, line.points);
   cairo_stroke(c);
 }

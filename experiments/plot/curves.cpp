@@ -14,7 +14,7 @@ namespace moelab::plot {
 
 namespace {
 
-constexpr double kWidth = 340, kHeight = 250;
+constexpr double kWidth = kFigureWidth, kWidest = kWidestFigure, kHeight = 250;
 
 struct Curve {
   std::string label;
@@ -88,11 +88,14 @@ Drawing loss_figure(const ResultsFile& file, const FigureOptions& options) {
     all_x.insert(all_x.end(), c.x.begin(), c.x.end());
     all_y.insert(all_y.end(), c.low.begin(), c.low.end());
     all_y.insert(all_y.end(), c.high.begin(), c.high.end());
-    // Beyond the palette the lines are dashed.
-    entries.push_back({label, palette(entries.size()), entries.size() >= 6});
+    const auto [colour, dash] = line_style(entries.size());
+    entries.push_back({label, colour, dash});
   }
-  Drawing d{kWidth, kHeight, metric_label(options.metric) + " over " + axis_label(options.x), {}};
-  const double x = 58, w = kWidth - x - 14;
+  const double x = 58;
+  // So wide that the longest name has a row to itself, within reason.
+  const double width = std::clamp(x + legend_width(entries) + 14, kWidth, kWidest);
+  Drawing d{width, kHeight, metric_label(options.metric) + " over " + axis_label(options.x), {}};
+  const double w = width - x - 14;
   const double top = 8 + legend(d, x, 6, w, entries);
   d.height += legend_height(w, entries) - 13;
   Axes axes(d, {x, top + 6, w, d.height - top - 46}, axis_for(axis_label(options.x), all_x, options.log_x),
@@ -100,7 +103,7 @@ Drawing loss_figure(const ResultsFile& file, const FigureOptions& options) {
   for (std::size_t i = 0; i < curves.size(); ++i)
     axes.band(curves[i].x, curves[i].low, curves[i].high, entries[i].colour);
   for (std::size_t i = 0; i < curves.size(); ++i)
-    axes.curve(curves[i].x, curves[i].mean, entries[i].colour, 1.6, entries[i].dashed);
+    axes.curve(curves[i].x, curves[i].mean, entries[i].colour, 1.6, entries[i].dash);
   return d;
 }
 

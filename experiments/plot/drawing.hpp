@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -23,6 +24,17 @@ Colour palette(std::size_t index);
 // From dark to light over [0, 1], even in lightness (anchors of matplotlib's viridis).
 Colour sequential(double value);
 
+// Lengths of dashes and gaps in points, by turns; empty for `none`.
+enum class Dash : std::uint8_t { none, dashes, dots, dash_dot, dash_dot_dot };
+std::span<const double> lengths_of(Dash dash);
+
+// Of the line of that number: of 30 no two are the same, then they repeat.
+struct LineStyle {
+  Colour colour;
+  Dash dash = Dash::none;
+};
+LineStyle line_style(std::size_t index);
+
 struct Point {
   double x, y;
 };
@@ -31,7 +43,7 @@ struct Line {
   std::vector<Point> points;
   Colour colour;
   double width = 1;
-  bool dashed = false;
+  Dash dash = Dash::none;
 };
 struct Area {
   std::vector<Point> points;
@@ -58,7 +70,7 @@ struct Drawing {
   void rectangle(double x, double y, double w, double h, Colour colour);
 };
 
-// About the width of a text in points, from typical widths of a sans-serif face.
+// The width of a text in points, in the widest of the faces that it may be set in; a little less in others.
 double text_width(const std::string& text, double size);
 
 std::string to_svg(const Drawing& drawing);

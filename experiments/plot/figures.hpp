@@ -11,6 +11,9 @@
 
 namespace moelab::plot {
 
+// In points; wider than usual where long names need it.
+inline constexpr double kFigureWidth = 340, kWidestFigure = 510;
+
 struct FigureOptions {
   std::string metric = "eval/loss";   // of the curves, bars and the scaling figure
   std::string x = "tokens";           // of curves: tokens | flops | seconds | steps

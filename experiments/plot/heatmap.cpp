@@ -1,6 +1,7 @@
 #include "experiments/plot/heatmap.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -56,18 +57,24 @@ std::string Heatmap::note() const {
   return fmt::format(" (means of {} x {})", block_rows_, block_columns_);
 }
 
-void Heatmap::draw(Drawing& drawing, Box box, double low, double high) const {
+void Heatmap::draw(Drawing& drawing, Box box, double low, double high,
+                   const std::vector<double>& edges) const {
   // The last block of a side may hold fewer cells than the others, and is as much smaller.
   const double h = box.h / static_cast<double>(num_rows_);
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     const double top = h * static_cast<double>(r * block_rows_);
     const double bottom = h * static_cast<double>(std::min((r + 1) * block_rows_, num_rows_));
-    const double w = box.w / static_cast<double>(rows_[r].width);
+    const std::size_t width = rows_[r].width;
+    assert(edges.empty() || edges.size() == width + 1);
+    const auto edge = [&](std::size_t column) {
+      return box.w *
+             (edges.empty() ? static_cast<double>(column) / static_cast<double>(width) : edges[column]);
+    };
     for (std::size_t c = 0; c < rows_[r].means.size(); ++c) {
       const double value = rows_[r].means[c];
       if (!std::isfinite(value)) continue;
-      const double left = w * static_cast<double>(c * block_columns_);
-      const double right = w * static_cast<double>(std::min((c + 1) * block_columns_, rows_[r].width));
+      const double left = edge(c * block_columns_);
+      const double right = edge(std::min((c + 1) * block_columns_, width));
       // A little overlap, so that no white line shows between the cells.
       drawing.rectangle(box.x + left, box.y + top, right - left + 0.15, bottom - top + 0.15,
                         sequential((value - low) / (high - low)));

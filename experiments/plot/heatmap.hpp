@@ -19,8 +19,9 @@ class Heatmap {
   double largest() const { return largest_; }
   // " (means of 8 x 4)", rows first; empty where every cell is shown.
   std::string note() const;
-  // Row 0 at the top; NaN stay white. The colour scale goes from `low` to `high`.
-  void draw(Drawing& drawing, Box box, double low, double high) const;
+  // Row 0 at the top; NaN stay white. The colour scale goes from `low` to `high`. `edges`: where the columns
+  // begin and the last one ends, as shares of the width; empty: all are as wide.
+  void draw(Drawing& drawing, Box box, double low, double high, const std::vector<double>& edges = {}) const;
 
  private:
   struct Row {

@@ -13,7 +13,7 @@ namespace moelab::plot {
 
 namespace {
 
-constexpr double kWidth = 340, kHeight = 230, kLeft = 52;
+constexpr double kWidth = kFigureWidth, kHeight = 230, kLeft = 52;
 
 // A line a layer.
 Drawing layer_lines(const ResultsFile& file, const std::string& run, const std::string& group,
@@ -43,6 +43,16 @@ Drawing layer_lines(const ResultsFile& file, const std::string& run, const std::
     axes.curve(x, y, entries[l].colour);
   }
   return d;
+}
+
+// Where the cells of records at these steps begin and the last one ends, as shares of an axis: half way
+// between neighbours, so that each record lies in its own cell.
+std::vector<double> cell_edges(const std::vector<double>& steps, const Axis& axis) {
+  std::vector<double> edges = {0};
+  for (std::size_t i = 1; i < steps.size(); ++i)
+    edges.push_back(((steps[i - 1] + steps[i]) / 2 - axis.low) / (axis.high - axis.low));
+  edges.push_back(1);
+  return edges;
 }
 
 }  // namespace
@@ -104,7 +114,7 @@ Drawing load_figure(const ResultsFile& file, const FigureOptions& options) {
     const bool last = l + 1 == layers.size();
     const double high = static_cast<double>(experts[l]);
     Axis x{last ? "optimizer steps" : "", step.front(), std::max(step.back(), step.front() + 1), false};
-    load[l].draw(d, box, 0, largest);
+    load[l].draw(d, box, 0, largest, cell_edges(step, x));
     // The axis counts cells; an expert's number stands at its centre.
     d.add(Text{{box.x + w / 2, box.y - 4},
                fmt::format("layer {}{}", layers[l], load[l].note()),

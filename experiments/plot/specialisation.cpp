@@ -13,10 +13,10 @@ namespace moelab::plot {
 
 namespace {
 
-constexpr double kWidth = 340;
-constexpr std::size_t kMaxDomains = 40;   // more have no room in a legend
-constexpr std::size_t kMaxBars = 20'000;  // of a figure
-constexpr std::size_t kMaxTokens = 500;   // of a sample
+constexpr double kWidth = kFigureWidth;
+constexpr std::size_t kMaxDomains = 40;  // more have no room in a legend
+constexpr double kThinnestBar = 0.75;    // a pixel of a screen
+constexpr std::size_t kMaxTokens = 500;  // of a sample
 
 void axis_numbers(Drawing& d, const Box& box, std::size_t count, bool horizontal) {
   const double widest = text_width(std::to_string(count), kFontSize) + 3;
@@ -108,7 +108,7 @@ Drawing domains_figure(const ResultsFile& file, const FigureOptions& options) {
   }
   std::vector<LegendEntry> entries;
   for (const std::string& domain : domains) entries.push_back({domain, palette(entries.size())});
-  entries.push_back({"uniform", kInk, true});
+  entries.push_back({"uniform", kInk, Dash::dashes});
   constexpr double kLeft = 50, kPanel = 80, kGap = 36;
   const double w = kWidth - kLeft - 12;
   Drawing d{kWidth, 0, "experts by domain of " + run, {}};
@@ -119,8 +119,8 @@ Drawing domains_figure(const ResultsFile& file, const FigureOptions& options) {
     while (experts < shape[1] && counts[(l * shape[1] + experts) * stride] >= 0) ++experts;
     // Of the choices that the tokens of a domain make, the share that goes to each expert; of many experts,
     // to each of some neighbours on average.
-    const std::size_t bars_of_expert = layers.size() * std::max<std::size_t>(1, domains.size());
-    const std::size_t most = std::max<std::size_t>(1, kMaxBars / bars_of_expert);
+    const double bars = static_cast<double>(std::max<std::size_t>(1, domains.size()));
+    const auto most = std::max<std::size_t>(1, static_cast<std::size_t>(0.8 * w / kThinnestBar / bars));
     const std::size_t block = std::max<std::size_t>(1, (experts + most - 1) / most);
     const std::size_t num_blocks = (experts + block - 1) / block;
     std::vector<double> share(num_blocks * domains.size(), 0);
@@ -149,16 +149,20 @@ Drawing domains_figure(const ResultsFile& file, const FigureOptions& options) {
       d.add(Text{{box.x - 5, py + 0.35 * kFontSize}, t.text, kFontSize, Anchor::end});
     }
     d.add(Text{{box.x - 34, box.y + box.h / 2}, y.label, kFontSize, Anchor::middle, true});
-    const double cell = w / static_cast<double>(num_blocks);
-    const double bar = 0.8 * cell / static_cast<double>(domains.size());
-    for (std::size_t b = 0; b < num_blocks; ++b)
+    for (std::size_t b = 0; b < num_blocks; ++b) {
+      // The last block may hold fewer experts than the others, and is as much narrower.
+      const double left = w * static_cast<double>(b * block) / static_cast<double>(experts);
+      const double right =
+          w * static_cast<double>(std::min((b + 1) * block, experts)) / static_cast<double>(experts);
+      const double bar = 0.8 * (right - left) / bars;
       for (std::size_t m = 0; m < domains.size(); ++m) {
         const double h = box.h * share[b * domains.size() + m] / y.high;
-        d.rectangle(box.x + cell * (static_cast<double>(b) + 0.1) + bar * static_cast<double>(m),
-                    box.y + box.h - h, bar, h, entries[m].colour);
+        d.rectangle(box.x + std::lerp(left, right, 0.1) + bar * static_cast<double>(m), box.y + box.h - h,
+                    bar, h, entries[m].colour);
       }
+    }
     const double uniform = box.y + box.h * (1 - 1.0 / static_cast<double>(experts) / y.high);
-    d.add(Line{{{box.x, uniform}, {box.x + w, uniform}}, kInk, 1, true});
+    d.add(Line{{{box.x, uniform}, {box.x + w, uniform}}, kInk, 1, Dash::dashes});
     d.add(Line{{{box.x, box.y}, {box.x, box.y + box.h}, {box.x + w, box.y + box.h}}, kInk, 0.8});
     axis_numbers(d, box, experts, true);
     if (last) d.add(Text{{box.x + w / 2, box.y + box.h + 26}, "expert", kFontSize, Anchor::middle});

@@ -10,9 +10,9 @@ namespace {
 constexpr const char* kStyle = R"css(
   :root { color-scheme: light; }
   * { box-sizing: border-box; }
-  body { margin: 0 auto; max-width: 62rem; padding: 1rem; background: #fff; color: #222;
+  body { margin: 0 auto; max-width: 62rem; padding: 1rem; background: #fff; color: #222; overflow-wrap: anywhere;
          font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif; }
-  h1 { font-size: 1.7rem; line-height: 1.2; margin: 1rem 0 .3rem; overflow-wrap: anywhere; }
+  h1 { font-size: 1.7rem; line-height: 1.2; margin: 1rem 0 .3rem; }
   h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid #ddd; padding-bottom: .2rem; }
   .question { color: #444; margin: 0 0 1rem; white-space: pre-line; }
   .verdict { background: #eef4fa; border-left: 4px solid #0072b2; padding: .7rem 1rem; margin: 1rem 0; }
@@ -25,6 +25,8 @@ constexpr const char* kStyle = R"css(
   .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: 1.2rem; }
   figure { margin: 0; }
   figure svg { width: 100%; height: auto; display: block; }
+  .wide { grid-column: 1 / -1; overflow-x: auto; }
+  .wide svg { width: auto; }
   figcaption { font-size: .85rem; color: #555; }
   pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; font-size: .8rem; line-height: 1.4; }
   details { margin: .5rem 0; }

@@ -33,8 +33,9 @@ std::string comparison_section(const Comparison& comparison) {
 std::string figure(const ResultsFile& file, const std::string& kind, const plot::FigureOptions& options,
                    const std::string& caption) {
   try {
-    std::string svg = plot::to_svg(plot::make_figure(file, kind, options));
-    return "<figure>" + svg + "<figcaption>" + escaped(caption) + "</figcaption></figure>\n";
+    const plot::Drawing drawing = plot::make_figure(file, kind, options);
+    const char* tag = drawing.width > plot::kFigureWidth ? "<figure class=\"wide\">" : "<figure>";
+    return tag + plot::to_svg(drawing) + "<figcaption>" + escaped(caption) + "</figcaption></figure>\n";
   } catch (const Error&) {
     return {};  // the experiment has nothing of that kind: a dense model has no routing
   }
@@ -160,8 +161,9 @@ std::string sentence_of(const VariantResult& v, const Comparison& c) {
                        change, base, compute, d.num_seeds, d.num_seeds == 1 ? "" : "s");
   const std::string interval = fmt::format("{:g} % interval {:+.4f} to {:+.4f}, p = {:.2g} after Holm",
                                            100 * c.confidence, d.t.low, d.t.high, d.p_value_holm);
-  if (d.t.low <= 0 && d.t.high >= 0)
-    return fmt::format("{} does not differ clearly from {}{} ({}, {} seeds).", v.label, base, compute,
+  // The interval is of this difference alone; among many some leave out 0 by chance.
+  if (!(d.p_value_holm < 1 - c.confidence))
+    return fmt::format("{} shows no clear difference from {}{} ({}, {} seeds).", v.label, base, compute,
                        interval, d.num_seeds);
   return fmt::format("{} is {} than {}{} ({}, {} seeds).", v.label, change, base, compute, interval,
                      d.num_seeds);

@@ -79,20 +79,30 @@ std::string line_of(const fs::path& path, std::size_t width) {
 }  // namespace
 
 TextTable runs_table(const std::vector<RunSummary>& runs) {
+  const bool show_accuracy =
+      std::ranges::any_of(runs, [](const RunSummary& r) { return !std::isnan(r.accuracy_final); });
   TextTable t;
-  t.header = {"run",       "status", "steps",  "tokens",     "eval loss", "best",
-              "bits/byte", "params", "active", "FFN active", "tokens/s",  "time"};
-  for (const RunSummary& r : runs)
-    t.rows.push_back(
-        {r.run, to_string(r.status), with_si_prefix(r.steps), with_si_prefix(r.tokens),
-         with_digits(r.eval_loss_final, 4), with_digits(r.eval_loss_best, 4),
-         with_digits(r.bits_per_byte_final, 4), with_si_prefix(r.params_total),
-         with_si_prefix(r.params_active),
-         with_digits(std::isnan(r.active_compute_ratio_measured) ? r.active_compute_ratio
-                                                                 : r.active_compute_ratio_measured,
-                     3),
-         with_si_prefix(r.tokens_per_second),
-         std::isnan(r.wall_seconds) ? "-" : with_si_prefix(r.wall_seconds) + " s"});
+  t.header = {"run", "status", "steps", "tokens", "eval loss", "best", "bits/byte"};
+  if (show_accuracy) t.header.emplace_back("accuracy");
+  for (const char* name : {"params", "active", "FFN active", "tokens/s", "time"}) t.header.emplace_back(name);
+  for (const RunSummary& r : runs) {
+    std::vector<std::string>& row = t.rows.emplace_back();
+    row = {r.run,
+           to_string(r.status),
+           with_si_prefix(r.steps),
+           with_si_prefix(r.tokens),
+           with_digits(r.eval_loss_final, 4),
+           with_digits(r.eval_loss_best, 4),
+           with_digits(r.bits_per_byte_final, 4)};
+    if (show_accuracy) row.push_back(with_digits(r.accuracy_final, 4));
+    row.push_back(with_si_prefix(r.params_total));
+    row.push_back(with_si_prefix(r.params_active));
+    row.push_back(with_digits(std::isnan(r.active_compute_ratio_measured) ? r.active_compute_ratio
+                                                                          : r.active_compute_ratio_measured,
+                              3));
+    row.push_back(with_si_prefix(r.tokens_per_second));
+    row.push_back(std::isnan(r.wall_seconds) ? "-" : with_si_prefix(r.wall_seconds) + " s");
+  }
   return t;
 }
 
@@ -197,6 +207,20 @@ std::string describe_file(const ResultsFile& file, std::size_t columns) {
   if (!health.rows.empty())
     text += "\nRouting at the last record (dead: experts without a token)\n" + to_terminal(health, columns);
   return text;
+}
+
+std::string baseline_note(const ResultsFile& file) {
+  if (file.runs().empty()) return {};
+  const ExperimentInfo& e = file.experiment();
+  std::string why;
+  if (e.baseline.empty())
+    why = " (the first variant: none is named)";
+  else if (std::ranges::find(file.runs(), e.baseline, &RunSummary::variant) == file.runs().end())
+    why = fmt::format(" (the first variant: there is no run of {})", visible_line(e.baseline));
+  return fmt::format(
+      "baseline: {}{}, metric: {}; others with `moelab compare --baseline NAME --metric NAME`\n",
+      visible_line(file.reader().text_attribute("variants", "baseline")), why,
+      e.metric.empty() ? "eval/loss" : visible_line(e.metric));
 }
 
 std::string describe_run(const ResultsFile& file, const std::string& run, std::size_t columns) {

@@ -39,4 +39,8 @@ TextTable health_table(const ResultsFile& file, const std::vector<std::string>& 
 // Of the group of an accounting; without rows where it has none.
 TextTable accounting_table(const hdf5::Reader& reader, const std::string& group);
 
+// One line: what the variants of the file are compared with, by which metric, and how that is changed. Empty
+// where there are no runs.
+std::string baseline_note(const ResultsFile& file);
+
 }  // namespace moelab

@@ -32,4 +32,11 @@ ExperimentInfo read_experiment_json(const std::filesystem::path& path) {
   }
 }
 
+ExperimentInfo read_experiment(const RunStore& store) {
+  ExperimentInfo info = read_experiment_json(store.info_path());
+  info.config_source = store.experiment_yaml();
+  info.overrides = store.record().overrides;
+  return info;
+}
+
 }  // namespace moelab

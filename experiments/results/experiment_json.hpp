@@ -2,6 +2,7 @@
 #pragma once
 
 #include "experiments/results/results_file.hpp"
+#include "experiments/results/run_store.hpp"
 
 #include <filesystem>
 
@@ -11,5 +12,8 @@ namespace moelab {
 void write_experiment_json(const std::filesystem::path& path, const ExperimentInfo& info);
 // Error naming the file and what is missing in it.
 ExperimentInfo read_experiment_json(const std::filesystem::path& path);
+// With the experiment file and the overrides that stand beside it. Error where one of them is missing or
+// damaged.
+ExperimentInfo read_experiment(const RunStore& store);
 
 }  // namespace moelab

@@ -64,10 +64,7 @@ ExperimentInfo experiment_of(const RunStore& store) {
   } catch (const DamagedFile&) {
     // It is about to be replaced.
   }
-  ExperimentInfo info = read_experiment_json(store.info_path());
-  info.config_source = store.experiment_yaml();
-  info.overrides = store.record().overrides;
-  return info;
+  return read_experiment(store);
 }
 
 }  // namespace

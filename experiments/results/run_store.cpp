@@ -49,6 +49,15 @@ void point_latest_to(const std::filesystem::path& experiment_folder, const std::
   fail("[run_store] cannot make the link {}: {}", (experiment_folder / kLatest).string(), cause);
 }
 
+// Names of runs in the order of the file, as far as execution.json can tell.
+std::vector<std::string> trained_in(const RunStore& store) {
+  try {
+    return store.record().runs;
+  } catch (const Error&) {
+    return {};  // whoever needs the record is told
+  }
+}
+
 }  // namespace
 
 std::string sanitised_name(const std::string& name) {
@@ -156,6 +165,14 @@ std::vector<std::string> RunStore::runs() const {
     if (entry.is_directory() && std::filesystem::exists(entry.path() / "resolved.yaml"))
       names.push_back(entry.path().filename().string());
   std::ranges::sort(names);
+  const std::vector<std::string> order = trained_in(*this);
+  std::map<std::string, std::size_t> place;
+  for (const std::string& name : order) place.try_emplace(name, place.size());
+  const auto place_of = [&](const std::string& name) {
+    const auto it = place.find(name);
+    return it == place.end() ? order.size() : it->second;
+  };
+  std::ranges::stable_sort(names, {}, place_of);
   return names;
 }
 

@@ -64,7 +64,8 @@ class RunStore {
   // Makes the folder of a run, its checkpoints/ inside, and resolved.yaml.
   std::filesystem::path create_run(const std::string& run, const std::string& resolved_yaml) const;
   std::filesystem::path run_folder(const std::string& run) const;
-  // Names of the runs that have a folder, sorted.
+  // Names of the runs that have a folder, in the order of the file; behind them, sorted, those that
+  // execution.json does not name, which are all where it is missing or damaged.
   std::vector<std::string> runs() const;
   // Their run.h5, of those that have one.
   std::vector<std::filesystem::path> run_files() const;

@@ -60,6 +60,8 @@ const std::vector<SummaryField>& summary_fields() {
       {"eval_loss_final", "nat", "held-out loss at the end", &S::eval_loss_final},
       {"eval_loss_best", "nat", "lowest held-out loss", &S::eval_loss_best},
       {"bits_per_byte_final", "bit", "held-out loss per byte of text at the end", &S::bits_per_byte_final},
+      {"accuracy_final", "1", "share of the held-out sequences whose class is right, at the end",
+       &S::accuracy_final},
       {"train_loss_final", "nat", "training loss at the last logged step", &S::train_loss_final},
       {"steps", "1", "optimizer steps done", &S::steps},
       {"tokens", "token", "training tokens seen", &S::tokens},
@@ -87,6 +89,7 @@ RunSummary summarise(const RunData& data) {
   if (!data.eval.empty()) {
     s.eval_loss_final = data.eval.back().loss;
     s.bits_per_byte_final = data.eval.back().bits_per_byte;
+    s.accuracy_final = data.eval.back().accuracy;
     for (const EvalRecord& r : data.eval) s.eval_loss_best = std::fmin(s.eval_loss_best, r.loss);
     s.steps = static_cast<double>(data.eval.back().step);
     s.tokens = static_cast<double>(data.eval.back().tokens);

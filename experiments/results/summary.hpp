@@ -20,6 +20,7 @@ struct RunSummary {
   double eval_loss_final = kNotMeasured;  // nat a target
   double eval_loss_best = kNotMeasured;
   double bits_per_byte_final = kNotMeasured;
+  double accuracy_final = kNotMeasured;  // of classification
   double train_loss_final = kNotMeasured;
   double steps = kNotMeasured;
   double tokens = kNotMeasured;

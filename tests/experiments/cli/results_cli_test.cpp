@@ -69,7 +69,13 @@ TEST_CASE("commands that read results") {
   CHECK(std::filesystem::exists(folder.path() / "out" / "summary.csv"));
   CHECK(moelab_in(folder, "export results.h5 -o out --format xml").code == 2);
 
-  CHECK(moelab_in(folder, "merge dense-s0.h5 moe-s0.h5 moe-s1.h5 -o merged.h5").code == 0);
+  const Answer merged = moelab_in(folder, "merge dense-s0.h5 moe-s0.h5 moe-s1.h5 -o merged.h5");
+  CHECK(merged.code == 0);
+  CHECK_THAT(merged.err, Contains("baseline: dense (the first variant: none is named), metric: eval/loss") &&
+                             Contains("--baseline NAME"));
+  CHECK(moelab_in(folder, "merge dense-s0.h5 moe-s0.h5 -o merged.h5 --baseline none").code == 1);
+  CHECK_THAT(moelab_in(folder, "merge dense-s0.h5 moe-s0.h5 moe-s1.h5 -o merged.h5 --baseline moe").err,
+             Contains("baseline: moe, metric"));
   CHECK_THAT(moelab_in(folder, "ls merged.h5").out, Contains("3 of 3 runs done"));
   CHECK_THAT(moelab_in(folder, "merge moe-s0.h5 results.h5 -o merged.h5").err,
              Contains("moe-s0") && Contains("twice"));

@@ -248,6 +248,37 @@ TEST_CASE("plot a heatmap shows each cell, or means of neighbours where there ar
   CHECK(cells <= 40000);
 }
 
+TEST_CASE("plot cells of the load lie where their records are on the axis", "[plot]") {
+  const TemporaryFolder folder;
+  RunData data = run_of_experts(2, 0);
+  const std::vector<double> steps = {1, 50, 100, 118};
+  for (const double step : steps) {
+    RoutingRecordRow row = example_routing(static_cast<std::int64_t>(step));
+    for (LayerRouting& layer : row.layers) {
+      layer = {};
+      layer.expert_tokens = {3, 3};
+    }
+    data.routing.push_back(std::move(row));
+  }
+  write_run_file(folder.path() / "run.h5", data);
+  const Drawing d = load_figure(ResultsFile(folder.path() / "run.h5"), {});
+  // The labels of the axis say where a step is.
+  const auto at = [&](const std::string& text) {
+    for (const Shape& s : d.shapes)
+      if (const auto* t = std::get_if<Text>(&s); t && t->text == text && t->anchor == Anchor::middle)
+        return t->at.x;
+    throw Error("there is no label " + text);
+  };
+  const double x50 = at("50"), x100 = at("100"), point = (x100 - x50) / 50;  // of a step
+  const std::vector<double> edges = {1, 25.5, 75, 109, 118};
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Area cell = areas_of(d).at(i);
+    INFO(steps[i]);
+    CHECK_THAT(cell.points[0].x, WithinAbs(x50 + (edges[i] - 50) * point, 1e-6));
+    CHECK_THAT(cell.points[1].x - 0.15, WithinAbs(x50 + (edges[i + 1] - 50) * point, 1e-6));
+  }
+}
+
 TEST_CASE("plot figures of very many experts and records stay small", "[plot]") {
   const TemporaryFolder folder;
   constexpr std::size_t kExperts = 700;
@@ -268,13 +299,42 @@ TEST_CASE("plot figures of very many experts and records stay small", "[plot]") 
   for (EvalRecord& r : many.eval) r.loss_by_domain.assign(60, 3.0);
   write_run_file(folder.path() / "many.h5", many);
   const Drawing bars = domains_figure(ResultsFile(folder.path() / "many.h5"), {});
-  CHECK(areas_of(bars).size() <= 20'000);
-  CHECK(areas_of(bars).size() >= 10'000);
+  CHECK(areas_of(bars).size() == 2 * 7 * 40);
   CHECK_THAT(to_svg(bars),
-             Contains("the first 40 of 60 domains") && Contains("layer 1 (means of 3 experts)"));
+             Contains("the first 40 of 60 domains") && Contains("layer 1 (means of 100 experts)"));
   // An even load of all experts, be they averaged or not: the bars reach the uniform line.
   for (const Area& bar : areas_of(bars))
     CHECK_THAT(bar.points[2].y - bar.points[0].y, WithinAbs(80 / 1.08, 1e-6));
+}
+
+TEST_CASE("plot bars of experts by domain can be seen, and lie over the number of their expert", "[plot]") {
+  const TemporaryFolder folder;
+  for (const std::size_t experts : {64U, 148U, 149U, 500U, 4096U}) {
+    RunData run = run_of_experts(experts, 2);
+    run.info.moe_layers.resize(1);
+    for (RoutingRecordRow& row : run.routing) row.layers.resize(1);
+    run.statistics = {};
+    run.samples = {};
+    run.statistics.expert_tokens_by_domain = {std::vector<std::int64_t>(experts * 2, 1)};
+    write_run_file(folder.path() / "run.h5", run);
+    const Drawing d = domains_figure(ResultsFile(folder.path() / "run.h5"), {});
+    const std::vector<Area> bars = areas_of(d);
+    INFO(experts);
+    CHECK(bars.size() <= 2 * 148);
+    CHECK(bars.size() >= std::min<std::size_t>(2 * experts, 2 * 74));
+    // 278 points of width; of each cell the middle 80 %. The last one may hold fewer experts.
+    const std::size_t block = (experts + 147) / 148;
+    const bool is_told =
+        to_svg(d).find("means of " + std::to_string(block) + " experts") != std::string::npos;
+    CHECK(is_told == (block > 1));
+    for (std::size_t i = 0; i < bars.size(); ++i) {
+      const double cell = 278.0 * static_cast<double>(block) / static_cast<double>(experts);
+      const double left = 50 + cell * (static_cast<double>(i / 2) + 0.1);
+      if (i + 2 < bars.size()) CHECK(bars[i].points[1].x - bars[i].points[0].x >= 0.74);
+      if (i % 2 == 0 && i + 2 < bars.size()) CHECK_THAT(bars[i].points[0].x, WithinAbs(left, 1e-6));
+      CHECK(bars[i].points[1].x <= 50 + 278);
+    }
+  }
 }
 
 TEST_CASE("plot a curve of very many points is thinned, and keeps its extremes", "[plot]") {

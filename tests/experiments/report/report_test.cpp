@@ -71,9 +71,38 @@ TEST_CASE("report's verdict is no stronger than the seeds", "[report]") {
   CHECK_THAT(report::verdict(results_of(folder, runs({3.0, 3.1, 3.2}, {2.8, 2.91, 2.99}))),
              Contains("moe is lower by 0.2000 than dense") && Contains("3 seeds"));
   CHECK_THAT(report::verdict(results_of(folder, runs({3.0, 3.1, 3.2}, {2.8, 3.3, 3.2}))),
-             Contains("does not differ clearly"));
+             Contains("moe shows no clear difference from dense"));
   CHECK_THAT(report::verdict(results_of(folder, runs({3.0}, {}))), Contains("nothing to compare"));
   CHECK_THAT(report::verdict(results_of(folder, {})), Contains("no run has been evaluated"));
+}
+
+TEST_CASE("report's verdict claims no difference that its p-value does not carry", "[report]") {
+  const TemporaryFolder folder;
+  std::vector<RunData> runs;
+  const auto add = [&](const std::string& variant, const std::vector<double>& losses) {
+    for (std::size_t s = 0; s < losses.size(); ++s) runs.push_back(example_run(variant, s, losses[s]));
+  };
+  add("dense", {3, 3, 3});
+  // t = 0.1 / (0.035 / sqrt 3) = 4.95 at 2 degrees of freedom: p = 0.0385 alone, 4 x 0.0385 among four.
+  add("moe", {2.9, 2.865, 2.935});
+  const std::string alone = report::verdict(results_of(folder, runs));
+  CHECK_THAT(alone, Contains("moe is lower by 0.1000 than dense") && Contains("p = 0.038 after Holm"));
+  for (const char* other : {"b", "c", "d"}) add(other, {2.9, 2.865, 2.935});
+  const std::string among_four = report::verdict(results_of(folder, runs));
+  CHECK_THAT(among_four, Contains("moe shows no clear difference from dense") &&
+                             Contains("p = 0.15 after Holm") && !Contains(" is lower"));
+  // One that is clear stays so among the others.
+  add("clear", {2.9, 2.9001, 2.8999});
+  CHECK_THAT(report::verdict(results_of(folder, runs)),
+             Contains("clear is lower by 0.1000 than dense") && Contains("c shows no clear difference"));
+}
+
+TEST_CASE("report gives figures with long names the whole width", "[report]") {
+  const TemporaryFolder folder;
+  RunData data = example_run("dense", 0, 3.0);
+  CHECK_THAT(report::to_html(results_of(folder, {data})), !Contains("<figure class=\"wide\">"));
+  data.info.variant = "dense_" + std::string(40, 'x');
+  CHECK_THAT(report::to_html(results_of(folder, {data})), Contains("<figure class=\"wide\"><svg"));
 }
 
 TEST_CASE("report shows what configurations differ in", "[report]") {

@@ -208,4 +208,28 @@ std::filesystem::path write_example_study(const std::filesystem::path& folder) {
   return folder / "study.h5";
 }
 
+std::filesystem::path write_example_sweep(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const std::string variant : {"dense", "moe"}) {
+    for (const int point : {0, 1}) {
+      for (std::uint64_t seed = 0; seed < 3; ++seed) {
+        const double noise = 0.02 * std::sin(37.0 * static_cast<double>(files.size() + 1));
+        const double gain = variant == "moe" ? 0.1 + 0.2 * point : 0;
+        RunData data = example_run(variant, seed, 3.0 + 0.3 * point - gain + noise);
+        data.info.name += "-p" + std::to_string(point);
+        data.info.sweep_point = std::string(R"({"data.path":"texts/prose_of_the_nineteenth_century",)") +
+                                R"("train.optimizer.lr":")" + (point == 0 ? "1e-3" : "3e-3") + "\"}";
+        if (variant == "dense") make_dense(data);
+        files.push_back(folder / (data.info.name + ".h5"));
+        write_run_file(files.back(), data);
+      }
+    }
+  }
+  ExperimentInfo experiment;
+  experiment.name = "sweep";
+  experiment.baseline = "dense";
+  write_results_file(folder / "sweep.h5", experiment, files);
+  return folder / "sweep.h5";
+}
+
 }  // namespace moelab

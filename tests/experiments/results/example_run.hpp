@@ -29,4 +29,8 @@ std::filesystem::path write_hostile_results(const std::filesystem::path& folder)
 // study.h5 of two dense sizes and two mixtures x five seeds, with differences and costs that are not regular.
 std::filesystem::path write_example_study(const std::filesystem::path& folder);
 
+// sweep.h5 of two variants at two points x three seeds, with labels that are wider than a figure leaves room
+// for.
+std::filesystem::path write_example_sweep(const std::filesystem::path& folder);
+
 }  // namespace moelab

@@ -2,10 +2,12 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "experiments/results/describe.hpp"
 #include "tests/experiments/results/example_run.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace moelab;
@@ -59,6 +61,24 @@ TEST_CASE("results file of an experiment is made of the files of its runs", "[re
   CHECK(std::isnan(file.reader().read<double>("variants/delta_vs_baseline")[0]));
   CHECK(file.reader().read<std::int64_t>("variants/num_seeds") == std::vector<std::int64_t>{3, 3});
   CHECK(file.reader().read<double>("variants/relative_compute")[1] == 1);
+}
+
+TEST_CASE("results files of a classification say its accuracy", "[results]") {
+  const TemporaryFolder folder;
+  RunData data = example_run("images", 0, 3.0);
+  data.eval.front().accuracy = 0.5;
+  data.eval.back().accuracy = 0.75;
+  write_run_file(folder.path() / "run.h5", data);
+  const ResultsFile images(folder.path() / "run.h5");
+  CHECK(images.runs().at(0).accuracy_final == 0.75);
+  const TextTable table = runs_table(images.runs());
+  const auto column = std::ranges::find(table.header, "accuracy") - table.header.begin();
+  CHECK(table.rows.at(0).at(static_cast<std::size_t>(column)) == "0.7500");
+  CHECK(table.rows.at(0).size() == table.header.size());
+
+  const ResultsFile text(write_example_results(folder.path()));
+  CHECK(std::isnan(text.runs().at(0).accuracy_final));
+  CHECK(std::ranges::count(runs_table(text.runs()).header, "accuracy") == 0);
 }
 
 TEST_CASE("results files of few or no runs can be written and read", "[results]") {

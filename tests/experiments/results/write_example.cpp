@@ -1,5 +1,6 @@
 // Writes results.h5 of the example experiment into the folder that is named, for the tests of other readers;
-// with a second argument "tensorboard" also its event files. With "study" or "hostile" that file instead.
+// with a second argument "tensorboard" also its event files. With "study", "sweep" or "hostile" that file
+// instead.
 #include "experiments/results/export.hpp"
 #include "tests/experiments/results/example_run.hpp"
 
@@ -12,6 +13,10 @@ int main(int argc, char** argv) {
   try {
     if (argc > 2 && std::string_view(argv[2]) == "study") {
       moelab::write_example_study(argv[1]);
+      return 0;
+    }
+    if (argc > 2 && std::string_view(argv[2]) == "sweep") {
+      moelab::write_example_sweep(argv[1]);
       return 0;
     }
     if (argc > 2 && std::string_view(argv[2]) == "hostile") {

@@ -1,4 +1,5 @@
 // An encoder with a router that is not causal learns to tell images apart, from YAML to results.
+#include "experiments/results/describe.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/training/run_experiment.hpp"
 #include "tests/support/catch.hpp"
@@ -72,6 +73,8 @@ TEST_CASE("an encoder classifies images by patches, with experts that choose", "
   CHECK(accuracy.back() > 0.9);
   CHECK(results.runs().front().eval_loss_final < 0.5);  // log 3 = 1.10 at the start
   CHECK(std::isnan(results.runs().front().bits_per_byte_final));
+  CHECK(results.runs().front().accuracy_final == accuracy.back());
+  CHECK_THAT(describe_file(results), Contains("accuracy"));
 
   std::string yaml = kExperiment;
   yaml.replace(yaml.find("pictures"), 8, "nowhere.");
