@@ -119,7 +119,7 @@ TEST_CASE("a parameter has one name, one place and one store", "[module]") {
   Two twice(true, "b"), one_name(false, "a"), good(false, "b");
   CHECK_THROWS_WITH(ParameterStore(twice, 0), Contains("b is declared twice"));
   CHECK_THROWS_WITH(ParameterStore(one_name, 0), Contains("two are named a"));
-  const ParameterStore store(good, 0);
+  ParameterStore store(good, 0);
   CHECK(store.values().sum() == 6);
   CHECK_THROWS_WITH(ParameterStore(good, 0), Contains("a is owned by another store"));
 }
