@@ -236,7 +236,7 @@ TEST_CASE("comparison of losses on other data says that they are", "[compare]") 
         write_run_file(paths.back(), run);
       }
     }
-    write_results_file(folder.path() / "results.h5", {.name = "e"}, paths);
+    write_results_file(folder.path() / "results.h5", {}, paths);
     std::vector<ResultsFile> files;
     files.emplace_back(folder.path() / "results.h5");
     CompareOptions options;
