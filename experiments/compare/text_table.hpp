@@ -14,8 +14,8 @@ struct TextTable {
 
 inline constexpr std::size_t kAnyWidth = std::string::npos;
 
-// Cells of a column have equal width, numbers to the right: for a terminal. Where that has fewer `columns` than
-// the table, the table comes in parts one below the other, each with the first column.
+// Cells of a column have equal width, numbers to the right: for a terminal. Where that has fewer `columns`
+// than the table, the table comes in parts one below the other, each with the first column.
 std::string to_terminal(const TextTable& raw, std::size_t columns = kAnyWidth);
 std::string to_markdown(const TextTable& table);
 // RFC 4180: quoted where needed. Text that a spreadsheet would take for a formula (it begins with = + - @ and

@@ -12,8 +12,8 @@ namespace moelab {
 // How the experts of a layer come from the dense FFN.
 struct UpcyclingPlan {
   Index num_experts = 0;
-  Index shards = 1;   // G
-  double factor = 1;  // on what comes out of an expert: G / scale
+  Index shards = 1;       // G
+  double factor = 1;      // on what comes out of an expert: G / scale
   bool preserves = true;  // the function of the dense FFN, at the start
 };
 

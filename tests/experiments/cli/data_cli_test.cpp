@@ -102,6 +102,7 @@ TEST_CASE("Too many jobs for the machine are said before training") {
                "train: {max_steps: 10, batch_tokens: 32, optimizer: {lr: 1e-3}}\n");
   CHECK(shell_in(folder, "\"$MOELAB\" run e.yaml --dry-run -t 3 -j 3") == 0);
   CHECK_THAT(content(folder.path() / "out.txt"), Contains("for 3 at a time") && Contains("not even one"));
-  CHECK(shell_in(folder, "\"$MOELAB\" run e.yaml --dry-run -t 2 -j 2 model.num_layers=1 model.ffn.d_ff=16") == 0);
+  CHECK(shell_in(folder, "\"$MOELAB\" run e.yaml --dry-run -t 2 -j 2 model.num_layers=1 model.ffn.d_ff=16") ==
+        0);
   CHECK_THAT(content(folder.path() / "out.txt"), Contains("for 2 at a time") && !Contains("fit"));
 }
