@@ -136,24 +136,33 @@ std::string to_terminal(const TextTable& raw, std::size_t columns) {
   const TextTable table = visible(raw);
   const std::vector<std::size_t> widths = column_widths(table);
   std::string text;
-  std::size_t first = 1, end = 1;
+  std::vector<std::size_t> part;  // columns
   const auto line = [&](const std::vector<std::string>& cells) {
-    std::string row = cells[0] + std::string(widths[0] - width(cells[0]), ' ');
-    for (std::size_t c = first; c < end; ++c) {
-      row += "  " + std::string(widths[c] - width(cells[c]), ' ') + cells[c];
+    std::string row;
+    for (const std::size_t c : part) {
+      const std::string padding(widths[c] - width(cells[c]), ' ');
+      row += c == 0 ? cells[c] + padding : "  " + padding + cells[c];
     }
     row.erase(row.find_last_not_of(' ') + 1);
     text += row + "\n";
   };
+  std::size_t next = table.num_keys;
   do {
-    std::size_t used = widths[0];
-    while (end < widths.size() && (end == first || used + 2 + widths[end] <= columns))
-      used += 2 + widths[end++];
+    part.clear();
+    std::size_t used = 0;
+    for (std::size_t c = 0; c < table.num_keys; ++c) {
+      part.push_back(c);
+      used += widths[c] + 2;
+    }
+    for (bool first = true; next < widths.size() && (first || used + widths[next] <= columns);
+         first = false) {
+      used += widths[next] + 2;
+      part.push_back(next++);
+    }
     if (!text.empty()) text += '\n';
     line(table.header);
     for (const auto& row : table.rows) line(row);
-    first = end;
-  } while (end < widths.size());
+  } while (next < widths.size());
   return text;
 }
 

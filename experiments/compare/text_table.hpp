@@ -10,12 +10,13 @@ namespace moelab {
 struct TextTable {
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;  // each as long as the header
+  std::size_t num_keys = 1;                    // first columns, that say what a row is of
 };
 
 inline constexpr std::size_t kAnyWidth = std::string::npos;
 
 // Cells of a column have equal width, numbers to the right: for a terminal. Where that has fewer `columns`
-// than the table, the table comes in parts one below the other, each with the first column.
+// than the table, the table comes in parts one below the other, each with the keys of the rows.
 std::string to_terminal(const TextTable& raw, std::size_t columns = kAnyWidth);
 std::string to_markdown(const TextTable& table);
 // RFC 4180: quoted where needed. Text that a spreadsheet would take for a formula (it begins with = + - @ and

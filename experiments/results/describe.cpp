@@ -109,6 +109,7 @@ TextTable runs_table(const std::vector<RunSummary>& runs) {
 TextTable health_table(const ResultsFile& file, const std::vector<std::string>& runs) {
   TextTable t;
   t.header = {"run", "layer", "experts", "load CV", "max violation", "dead", "dropped", "router entropy"};
+  t.num_keys = 2;
   for (const std::string& run : runs)
     for (const LayerHealth& h : routing_health(file, run))
       t.rows.push_back(

@@ -34,6 +34,9 @@ TEST_CASE("text table on a terminal that is narrower comes in parts, each with t
         "name  first\nä         1\nb        10\n\nname  2nd\nä       2\nb      20\n\n"
         "name  third\nä         3\nb        30\n");
   CHECK(to_terminal({{"name"}, {{"a"}}}, 2) == "name\na\n");
+  // Where two columns say what a row is of, both come again.
+  CHECK(to_terminal({{"run", "layer", "cv", "dead"}, {{"a", "0", "1", "2"}}, 2}, 14) ==
+        "run  layer  cv\na        0   1\n\nrun  layer  dead\na        0     2\n");
 }
 
 TEST_CASE("text table in LaTeX, with characters that its fonts lack", "[text_table]") {
