@@ -28,6 +28,17 @@ struct Options {
   std::vector<std::string> fail_if;
 };
 
+// What other formats have as notes.
+std::string warnings_of(const Comparison& comparison) {
+  std::string text;
+  const std::vector<std::string> alone = without_baseline(comparison);
+  if (!alone.empty())
+    text += fmt::format("moelab: not compared, as no one point of {} has their settings: {}\n",
+                        baseline_name(comparison), fmt::join(alone, ", "));
+  for (const std::string& note : notes_on_data(comparison)) text += fmt::format("moelab: {}\n", note);
+  return text;
+}
+
 void compare(const Options& options, Context& context) {
   CompareOptions how;
   how.baseline = options.baseline;
@@ -51,11 +62,7 @@ void compare(const Options& options, Context& context) {
   }
   const Comparison comparison = compare_files(files, how);
   print(render(comparison, format, columns_of(stdout, kAnyWidth)));
-  // Other formats have this as a note.
-  const std::vector<std::string> alone = without_baseline(comparison);
-  if (!alone.empty() && (format == TableFormat::csv || format == TableFormat::json))
-    tell(fmt::format("moelab: not compared, as no one point of {} has their settings: {}\n",
-                     baseline_name(comparison), fmt::join(alone, ", ")));
+  if (format == TableFormat::csv || format == TableFormat::json) tell(warnings_of(comparison));
   for (std::size_t i = 0; i < conditions.size(); ++i) {
     const std::string held = holds_for(conditions[i], comparison);
     if (held.empty()) continue;

@@ -106,17 +106,8 @@ TextTable comparison_table(const Comparison& c) {
   return t;
 }
 
-std::vector<std::string> comparison_notes(const Comparison& c) {
+std::vector<std::string> notes_on_data(const Comparison& c) {
   std::vector<std::string> lines;
-  if (!any(c, [](const VariantResult& v) { return !v.seeds.empty(); }))
-    lines.push_back(fmt::format("No run that has ended has a value of {} {}: there is nothing to compare.",
-                                c.metric, c.at));
-  const std::vector<std::string> alone = without_baseline(c);
-  if (!alone.empty())
-    lines.push_back(fmt::format(
-        "NOT COMPARED, as no one point of the baseline {} has their settings: {}. A point that is named with "
-        "--baseline is compared with all.",
-        baseline_name(c), fmt::join(alone, ", ")));
   for (const VariantResult& v : c.variants) {
     if (!is_metric_of_data(c.metric, v.other_data)) continue;
     const bool is_text = std::ranges::any_of(
@@ -128,6 +119,21 @@ std::vector<std::string> comparison_notes(const Comparison& c) {
                     v.label, baseline_of(v, c)->label, fmt::join(v.other_data, ", "), c.metric,
                     bytes ? "; eval/bits_per_byte does" : ""));
   }
+  return lines;
+}
+
+std::vector<std::string> comparison_notes(const Comparison& c) {
+  std::vector<std::string> lines;
+  if (!any(c, [](const VariantResult& v) { return !v.seeds.empty(); }))
+    lines.push_back(fmt::format("No run that has ended has a value of {} {}: there is nothing to compare.",
+                                c.metric, c.at));
+  const std::vector<std::string> alone = without_baseline(c);
+  if (!alone.empty())
+    lines.push_back(fmt::format(
+        "NOT COMPARED, as no one point of the baseline {} has their settings: {}. A point that is named with "
+        "--baseline is compared with all.",
+        baseline_name(c), fmt::join(alone, ", ")));
+  for (std::string& note : notes_on_data(c)) lines.push_back(std::move(note));
   const double percent = 100 * c.confidence;
   lines.push_back(fmt::format("{} {}: mean ± standard deviation over seeds. Differences are paired by seed.",
                               c.metric, c.at));
