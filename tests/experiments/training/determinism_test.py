@@ -30,7 +30,7 @@ def overrides(path, precision):
             f"train.micro_batch_tokens={tokens // 2}",
             f"train.schedule={{kind: cosine, warmup_tokens: {2 * tokens}}}", f"train.precision={precision}",
             f"eval={{every_tokens: {10 * tokens}, max_tokens: {2 * tokens}}}",
-            f"train.checkpoint={{every_tokens: {5 * tokens}, keep: 1}}", "log={every_steps: 1, routing_every_steps: 5}"]
+            f"train.checkpoint={{every_tokens: {10 * tokens}, keep: 1}}", "log={every_steps: 1, routing_every_steps: 5}"]
 
 
 def start(moelab, *arguments):
