@@ -25,9 +25,9 @@ inline constexpr std::array<std::string_view, 9> kModuleGroups{
 struct ModuleRow {
   std::string group;
   std::int64_t params_total = 0;
-  std::int64_t params_active = 0;            // a token: the chosen experts only
-  std::int64_t flops_forward_per_token = 0;  // products, without attention scores
-  std::int64_t flops_if_all_active = 0;      // the same if every expert ran on every token
+  std::int64_t params_active = 0;        // a token: the chosen experts only
+  std::int64_t product_flops = 0;        // a token, forward; without attention scores
+  std::int64_t flops_if_all_active = 0;  // the same if every expert ran on every token
 };
 
 struct Accounting {

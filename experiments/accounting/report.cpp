@@ -92,7 +92,7 @@ Json modules_json(const Accounting& a) {
     modules.push_back({{"module", r.group},
                        {"params_total", r.params_total},
                        {"params_active", r.params_active},
-                       {"flops_forward_per_token", r.flops_forward_per_token}});
+                       {"product_flops_per_token", r.product_flops}});
   }
   return modules;
 }
@@ -156,7 +156,7 @@ std::string accounting_table(const std::vector<CountedModel>& models) {
               kLabel, width);
   out += ratio_line(models, "active_parameter_ratio", kLabel, width, &Accounting::active_parameter_ratio);
   out += "\nforward FLOPs a token\n";
-  append_rows(out, group_rows(models, &ModuleRow::flops_forward_per_token), kLabel, width);
+  append_rows(out, group_rows(models, &ModuleRow::product_flops), kLabel, width);
   append_rows(out,
               {total_row(models, "products", [](const Accounting& a) { return Cell(a.product_flops); }),
                total_row(models, "context", [](const Accounting& a) { return Cell(a.context); }),

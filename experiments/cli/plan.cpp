@@ -101,6 +101,7 @@ std::string plan_of(const Experiment& experiment) {
   TextTable table;
   table.header = {"variant", "point",  "seeds",       "steps",   "tokens", "trained",
                   "params",  "active", "FLOPs/token", "compute", "memory", "time"};
+  table.num_keys = 2;
   double total_seconds = 0;
   const std::string baseline = experiment.compare.baseline.value_or(experiment.variants.front());
   std::vector<std::pair<const Run*, Accounting>> counted;

@@ -4,6 +4,7 @@
 #include "experiments/compare/efficiency.hpp"
 #include "experiments/compare/other_data.hpp"
 #include "experiments/compare/text_table.hpp"
+#include "experiments/results/provenance.hpp"
 #include "experiments/results/short_names.hpp"
 
 #include <algorithm>
@@ -116,14 +117,25 @@ const Member& member_of(const std::vector<Member>& members, const std::string& r
 }
 
 void add_other_data(Comparison& c, const std::vector<Member>& members) {
-  const auto config_of = [&](const VariantResult& v) {
-    const Member& m = member_of(members, v.seeds.front().run, v.variant);
-    return m.file->reader().text(ResultsFile::group_of(m.summary.run) + "/config_resolved");
+  const auto data_of = [&](const VariantResult& v, const SeedValue& seed) {
+    const Member& m = member_of(members, seed.run, v.variant);
+    const hdf5::Reader& reader = m.file->reader();
+    const std::string config = ResultsFile::group_of(m.summary.run) + "/config_resolved";
+    const std::string provenance = ResultsFile::group_of(m.summary.run) + "/provenance";
+    RunOnData data;
+    if (reader.has(config)) data.config = reader.text(config);
+    if (reader.has(provenance)) data.checksum = reader.text_attribute(provenance, kDataChecksum);
+    return data;
   };
   for (VariantResult& v : c.variants) {
     const VariantResult* base = baseline_of(v, c);
-    if (base == nullptr || base == &v || v.delta.num_seeds == 0) continue;
-    v.other_data = keys_of_other_data(config_of(v), config_of(*base));
+    if (base == nullptr || base == &v) continue;
+    for (const SeedValue& seed : v.seeds) {
+      const auto other = std::ranges::find(base->seeds, seed.seed, &SeedValue::seed);
+      if (other == base->seeds.end()) continue;
+      v.other_data = other_data(data_of(v, seed), data_of(*base, *other));
+      if (!v.other_data.empty()) break;
+    }
   }
 }
 

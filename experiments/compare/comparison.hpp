@@ -47,7 +47,7 @@ struct VariantResult {
   double standard_deviation = kNotMeasured;
   Interval t{kNotMeasured, kNotMeasured};
   Delta delta;                          // of the baseline itself: nothing
-  std::vector<std::string> other_data;  // see keys_of_other_data, against the baseline
+  std::vector<std::string> other_data;  // see other_data(), against the baseline
   // Means over the runs.
   double params_total = kNotMeasured, params_active = kNotMeasured;
   double flops_forward_per_token = kNotMeasured;

@@ -23,13 +23,17 @@ void add_leaves(const yaml::Node& node, const std::string& path, Leaves& leaves)
   }
 }
 
-Leaves evaluated_on(const std::string& config) {
+Leaves leaves_of(const std::string& config) {
   Diagnostics diagnostics;
   yaml::Node root = yaml::parse(config, yaml::make_source("resolved config", config), diagnostics);
   yaml::Node* data = root.find("data");
   if (diagnostics.num_errors() > 0 || data == nullptr) return {};
+  for (const char* place : {"corpus", "path", "package"}) data->erase(place);
+  if (yaml::Node* tokenizer = data->find("tokenizer")) tokenizer->erase("file");
   if (yaml::Node* domains = data->find("domains")) {
-    for (yaml::Node& domain : domains->items) domain.erase("weight");
+    for (yaml::Node& domain : domains->items) {
+      for (const char* free : {"path", "package", "weight"}) domain.erase(free);
+    }
   }
   Leaves leaves;
   add_leaves(*data, "data", leaves);
@@ -41,17 +45,20 @@ Leaves evaluated_on(const std::string& config) {
 
 }  // namespace
 
-std::vector<std::string> keys_of_other_data(const std::string& config, const std::string& other) {
-  const Leaves mine = evaluated_on(config), theirs = evaluated_on(other);
+std::vector<std::string> other_data(const RunOnData& one, const RunOnData& two) {
+  const Leaves mine = leaves_of(one.config), theirs = leaves_of(two.config);
   if (mine.empty() || theirs.empty()) return {};
   std::set<std::string> keys;
   for (const Leaves* leaves : {&mine, &theirs}) {
     for (const auto& [key, value] : *leaves) {
-      const auto one = mine.find(key), two = theirs.find(key);
-      if (one == mine.end() || two == theirs.end() || one->second != two->second) keys.insert(key);
+      const auto at_mine = mine.find(key), at_theirs = theirs.find(key);
+      if (at_mine == mine.end() || at_theirs == theirs.end() || at_mine->second != at_theirs->second)
+        keys.insert(key);
     }
   }
   if (keys.contains("data.kind")) return {"data.kind"};
+  const bool are_known = !one.checksum.empty() && !two.checksum.empty();
+  if (keys.empty() && are_known && one.checksum != two.checksum) keys.insert("what the files hold");
   return {keys.begin(), keys.end()};
 }
 

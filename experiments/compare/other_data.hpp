@@ -1,4 +1,4 @@
-// Whether two runs are evaluated on the same data, as their configs say.
+// Whether two runs are trained and evaluated on the same data.
 #pragma once
 
 #include <string>
@@ -6,10 +6,16 @@
 
 namespace moelab {
 
-// Dotted keys of what two runs are evaluated on that their resolved configs (YAML) give different values, as
-// in "data.tokenizer.kind"; "data.kind" alone where that differs. Shares of the domains in training are free.
-// Nothing where a config cannot be read.
-std::vector<std::string> keys_of_other_data(const std::string& config, const std::string& other);
+struct RunOnData {
+  std::string config;    // resolved YAML
+  std::string checksum;  // of the data (kDataChecksum); empty where it is not known
+};
+
+// Dotted keys of their data, and of how much is evaluated, that two runs have different values of, as in
+// "data.tokenizer.kind"; "data.kind" alone where that differs. Where files lie, and shares of the domains in
+// training, are free. "what the files hold" where only the checksums differ. Nothing where a config cannot be
+// read.
+std::vector<std::string> other_data(const RunOnData& one, const RunOnData& two);
 
 // Whether values of this metric cannot be compared where these keys differ: of a loss always, of bits per
 // byte where more than the cutting into tokens and sequences differs.

@@ -114,7 +114,7 @@ std::vector<std::string> notes_on_data(const Comparison& c) {
         v.other_data, [](const std::string& key) { return key.starts_with("data.tokenizer."); });
     const bool bytes = is_text && !is_metric_of_data("eval/bits_per_byte", v.other_data);
     lines.push_back(
-        fmt::format("NOT THE SAME DATA: {} is evaluated on other data than {} ({}). Its {} says nothing "
+        fmt::format("NOT THE SAME DATA: {} has other data than {} ({}). Its {} says nothing "
                     "about the models{}.",
                     v.label, baseline_of(v, c)->label, fmt::join(v.other_data, ", "), c.metric,
                     bytes ? "; eval/bits_per_byte does" : ""));

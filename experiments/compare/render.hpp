@@ -16,7 +16,7 @@ TableFormat table_format(const std::string& name);
 // The table for people, and the notes that belong below it: what the figures mean, and what they cannot say.
 TextTable comparison_table(const Comparison& comparison);
 std::vector<std::string> comparison_notes(const Comparison& comparison);
-// Those of them that say which variants are evaluated on other data than their baseline.
+// Those of them that say which variants have other data than their baseline.
 std::vector<std::string> notes_on_data(const Comparison& comparison);
 
 // For people: the table with its notes. As csv and json: every figure, exactly.

@@ -37,6 +37,9 @@ struct DomainStatistics {
   double order0_bits_per_byte = 0;
 };
 
+// Of Dataset::files(): what the data are, in numbers and checksums.
+inline constexpr const char* kAboutData = "data.json";
+
 class Dataset {
  public:
   virtual ~Dataset() = default;

@@ -54,7 +54,7 @@ std::string ImageDataset::Images::about() const {
 }
 
 std::vector<std::pair<std::string, std::string>> ImageDataset::files() const {
-  return {{"data.json", about_}};
+  return {{kAboutData, about_}};
 }
 
 void ImageDataset::measure_pixels() {

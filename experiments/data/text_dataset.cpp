@@ -147,7 +147,7 @@ std::vector<std::pair<std::string, std::string>> TextDataset::files() const {
                        {"eval", part(domain.eval, domain.eval_checksum)}});
   }
   const Json about{{"vocab_size", vocab_size()}, {"domains", std::move(domains)}};
-  std::vector<std::pair<std::string, std::string>> files = {{"data.json", json_text(about, 2) + '\n'}};
+  std::vector<std::pair<std::string, std::string>> files = {{kAboutData, json_text(about, 2) + '\n'}};
   if (const std::string tokenizer = tokenizer_->file_content(); !tokenizer.empty()) {
     files.emplace_back("tokenizer.jsonl", tokenizer);
   }

@@ -6,7 +6,6 @@
 #include "experiments/models/upcycle_plan.hpp"
 #include "moe/routers/projection.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <set>
 

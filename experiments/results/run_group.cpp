@@ -101,7 +101,7 @@ void add_accounting(hdf5::Group& run, const AccountingTable& a) {
   g.series("params_active", "module", column(a.rows, &AccountingRow::params_active),
            {"1", "parameters a token uses"});
   g.series("flops_forward_per_token", "module", column(a.rows, &AccountingRow::flops_forward_per_token),
-           {"1", "forward FLOPs of a token, one multiply-add = 2"});
+           {"1", "forward FLOPs of a token in products, without attention scores; one multiply-add = 2"});
 }
 
 }  // namespace

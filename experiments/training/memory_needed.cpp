@@ -25,9 +25,14 @@ double memory_needed(const RunConfig& config, const Accounting& accounting) {
 
 std::string reason_of(const std::exception& error, const RunConfig& config) {
   if (dynamic_cast<const std::bad_alloc*>(&error) == nullptr) return error.what();
-  return fmt::format("not enough memory: the run needs about {}B, and of the {}B of the machine {}B are left",
-                     with_si_prefix(memory_needed(config)), with_si_prefix(memory_of_machine()),
-                     with_si_prefix(available_memory()));
+  try {
+    return fmt::format(
+        "not enough memory: the run needs about {}B, and of the {}B of the machine {}B are left",
+        with_si_prefix(memory_needed(config)), with_si_prefix(memory_of_machine()),
+        with_si_prefix(available_memory()));
+  } catch (const std::exception&) {
+    return "not enough memory";
+  }
 }
 
 }  // namespace moelab

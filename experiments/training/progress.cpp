@@ -20,10 +20,6 @@ void tell(const std::string& text) { std::fputs(text.c_str(), stderr); }
 
 using Clock = std::chrono::steady_clock;
 
-std::string number_or_dash(double value, int digits) {
-  return std::isnan(value) ? "-" : fmt::format("{:.{}f}", value, digits);
-}
-
 // Cuts at the start of a character of UTF-8.
 std::string cut(const std::string& text, std::size_t size) {
   if (text.size() <= size) return text;
@@ -44,8 +40,8 @@ std::string progress_line(const ProgressState& s, std::size_t width) {
     int dropped;  // from a line that is too long: the highest first; 0: never
   };
   std::vector<Part> parts{{fmt::format("  step {}/{}", s.step, s.num_steps), 0},
-                          {fmt::format("  loss {}", number_or_dash(s.loss, 4)), 0},
-                          {fmt::format("  eval {}", number_or_dash(s.eval_loss, 4)), 1}};
+                          {fmt::format("  loss {}", with_digits(s.loss, 4)), 0},
+                          {fmt::format("  eval {}", with_digits(s.eval_loss, 4)), 1}};
   if (!std::isnan(s.load_cv)) {
     parts.push_back({fmt::format("  load_cv {:.2f}  dead {:.0f}%", s.load_cv, 100 * s.dead_fraction), 0});
   }

@@ -69,6 +69,7 @@ class Execution {
       load_data();
       go_on_with(store_, experiment, datasets_, results_);
     }
+    to_train_ = store_.record().runs;
     outcome_.folder = store_.folder();
     outcome_.results = store_.results_path();
   }
@@ -86,10 +87,9 @@ class Execution {
     if (error_) std::rethrow_exception(error_);
     // A stop between two runs leaves no run that says so.
     if (std::ranges::find(ended_, false) != ended_.end()) outcome_.interrupted = true;
-    const std::vector<std::string> to_train = store_.record().runs;
-    outcome_.num_runs = to_train.size();
+    outcome_.num_runs = to_train_.size();
     outcome_.num_done = static_cast<std::size_t>(
-        std::ranges::count_if(to_train, [this](const std::string& name) { return results_.is_done(name); }));
+        std::ranges::count_if(to_train_, [this](const std::string& name) { return results_.is_done(name); }));
     return outcome_;
   }
 
@@ -253,7 +253,8 @@ class Execution {
   ExecutionResults results_;
   TimeLeft time_left_;
   const std::vector<std::vector<std::size_t>>
-      tasks_;  // numbers of runs that a job executes one after another
+      tasks_;                          // numbers of runs that a job executes one after another
+  std::vector<std::string> to_train_;  // all runs of the execution, also of earlier processes
   std::vector<bool> ended_;
   std::map<std::string, std::int64_t> first_steps_;  // where runs went on, of those that are trained now
   ExperimentOutcome outcome_;

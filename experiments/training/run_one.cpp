@@ -1,11 +1,13 @@
 #include "experiments/training/run_one.hpp"
 
+#include "core/crc32.hpp"
 #include "core/damaged_file.hpp"
 #include "core/file.hpp"
 #include "core/json_text.hpp"
 #include "experiments/accounting/accounting.hpp"
 #include "experiments/models/make_model.hpp"
 #include "experiments/models/upcycle.hpp"
+#include "experiments/results/provenance.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/training/memory_needed.hpp"
 #include "experiments/training/resources.hpp"
@@ -16,6 +18,7 @@
 #include <cmath>
 #include <exception>
 #include <optional>
+#include <span>
 
 #include <nlohmann/json.hpp>
 #include <spdlog/logger.h>
@@ -30,7 +33,7 @@ AccountingTable table_of(const Accounting& accounting) {
   AccountingTable table;
   for (const ModuleRow& row : accounting.modules) {
     table.rows.push_back({row.group, row.group, row.params_total, static_cast<double>(row.params_active),
-                          static_cast<double>(row.flops_forward_per_token)});
+                          static_cast<double>(row.product_flops)});
   }
   table.params_total = accounting.total;
   table.params_active = static_cast<double>(accounting.active_all);
@@ -52,6 +55,14 @@ std::string settings_json(const SweepPoint& point) {
   return json_text(settings);
 }
 
+// Of what its data.json says; empty where the config alone makes the data.
+std::string checksum_of(const Dataset& data) {
+  for (const auto& [name, content] : data.files()) {
+    if (name == kAboutData) return fmt::format("{:08x}", crc32_of(std::as_bytes(std::span(content))));
+  }
+  return {};
+}
+
 RunInfo info_of(const Run& run, const SweepPoint& point, Model& model, const Dataset& data,
                 const std::vector<std::pair<std::string, std::string>>& provenance) {
   RunInfo info;
@@ -65,6 +76,8 @@ RunInfo info_of(const Run& run, const SweepPoint& point, Model& model, const Dat
   info.moe_layers = moe_layers(model);
   info.accounting = table_of(account(model, data.seq_len()));
   info.provenance = provenance;
+  if (const std::string checksum = checksum_of(data); !checksum.empty())
+    info.provenance.emplace_back(kDataChecksum, checksum);
   return info;
 }
 

@@ -22,8 +22,6 @@ namespace {
 using Names = std::set<std::string>;
 using Json = nlohmann::json;
 
-constexpr const char* kAbout = "data.json";
-
 struct Source {
   std::string domain;  // empty: of all domains
   std::vector<std::string> files;
@@ -83,7 +81,7 @@ std::filesystem::path changed_file(const std::filesystem::path& folder, const Bl
     const std::string before = read_file(file);
     if (before == content) continue;
     if (block.counts_whole) return file;
-    if (name != kAbout) continue;
+    if (name != kAboutData) continue;
     for (const std::string& domain : block.domains)
       if (part_of(before, domain) != part_of(content, domain)) return file;
   }

@@ -168,6 +168,10 @@ TEST_CASE("the JSON of one model and of several") {
   CHECK(one.at("active_compute_ratio") == 1);
   CHECK(one.at("memory_bytes").at("training_float32") == 384 * 16);
   CHECK(one.at("modules").at(0).at("module") == "embedding");
+  std::int64_t products = 0;
+  for (const auto& module : one.at("modules"))
+    products += module.at("product_flops_per_token").get<std::int64_t>();
+  CHECK(products == 512);
   CHECK(one.at("conventions").size() > 5);
   const auto both = nlohmann::json::parse(accounting_json({first, second}));
   CHECK(both.at("models").at(1).at("relative_total") == 640.0 / 384.0);

@@ -155,7 +155,7 @@ TEST_CASE("FLOPs per 4K tokens of the DeepSeekMoE paper") {
     json.replace(json.find("WIDTH"), 5, std::to_string(width));
     const Accounting a = count(json, 4096);
     std::int64_t router = 0;
-    for (const ModuleRow& row : a.modules) router += row.group == "router" ? row.flops_forward_per_token : 0;
+    for (const ModuleRow& row : a.modules) router += row.group == "router" ? row.product_flops : 0;
     return static_cast<double>(a.training_flops() - 3 * router) * 4096;
   };
   const auto at_third = [&](const char* format, std::int64_t three_widths) {

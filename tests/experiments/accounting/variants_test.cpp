@@ -149,7 +149,7 @@ TEST_CASE("shared experts are always active, and their gate is theirs") {
   REQUIRE(shared != a.modules.end());
   CHECK(shared->params_total == 2 * 3 * 8 * 8 + 8);
   CHECK(shared->params_active == shared->params_total);
-  CHECK(shared->flops_forward_per_token == 2 * shared->params_total);
+  CHECK(shared->product_flops == 2 * shared->params_total);
 }
 
 TEST_CASE("the nearest width, ties to the lower") {

@@ -226,12 +226,15 @@ TEST_CASE("comparison for programs has every figure", "[compare]") {
 
 TEST_CASE("comparison of losses on other data says that they are", "[compare]") {
   const TemporaryFolder folder;
+  std::string checksum;  // of the second variant's last seed
   const auto notes_of = [&](const std::string& data, const std::string& other, const std::string& metric) {
     std::vector<std::filesystem::path> paths;
     for (const auto& [variant, config] : {std::pair{"one", data}, std::pair{"two", other}}) {
       for (std::uint64_t seed = 0; seed < 3; ++seed) {
         RunData run = example_run(variant, seed, 3, 3);
         run.info.config_resolved = config;
+        const bool is_other = std::string(variant) == "two" && seed == 2;
+        if (!checksum.empty()) run.info.provenance.emplace_back("data_crc32", is_other ? checksum : "0a");
         paths.push_back(folder.path() / (run.info.name + ".h5"));
         write_run_file(paths.back(), run);
       }
@@ -249,7 +252,7 @@ TEST_CASE("comparison of losses on other data says that they are", "[compare]") 
       "data: {kind: text, tokenizer: {kind: bpe, vocab_size: 300}, seq_len: 8, domains: [{name: a, weight: "
       "3}]}";
   const std::string images = "data: {kind: images, image_size: 8}";
-  const char* told = "NOT THE SAME DATA: two is evaluated on other data than one";
+  const char* told = "NOT THE SAME DATA: two has other data than one";
   CHECK_THAT(notes_of(byte, bpe, "eval/loss"),
              Contains(told) && Contains("(data.tokenizer.kind, data.tokenizer.vocab_size)") &&
                  Contains("; eval/bits_per_byte does"));
@@ -260,4 +263,14 @@ TEST_CASE("comparison of losses on other data says that they are", "[compare]") 
              Contains("(eval.max_tokens)"));
   CHECK_THAT(notes_of(byte + "\neval: {every_tokens: 64}", byte, "eval/loss"), !Contains("SAME DATA"));
   CHECK_THAT(notes_of(byte, "data: [", "eval/loss"), !Contains("SAME DATA"));
+  // The same text may lie elsewhere on another machine; what it holds says more.
+  const std::string here = "data: {kind: text, domains: [{name: a, path: [/here/a.txt]}]}";
+  const std::string there =
+      "data: {kind: text, corpus: /c.yaml, domains: [{name: a, path: [/there/a.txt], package: a}]}";
+  CHECK_THAT(notes_of(here, there, "eval/loss"), !Contains("SAME DATA"));
+  checksum = "0a";
+  CHECK_THAT(notes_of(here, there, "eval/loss"), !Contains("SAME DATA"));
+  checksum = "0b";
+  CHECK_THAT(notes_of(here, here, "eval/loss"), Contains(told) && Contains("(what the files hold)"));
+  CHECK_THAT(notes_of(here, here, "eval/bits_per_byte"), Contains(told));
 }

@@ -22,7 +22,8 @@ CLOCK = ("time", "step_seconds", "tokens_per_second", "train_seconds", "wall_sec
 
 
 def overrides(path, precision):
-    """Two sequences a step, each a micro-batch, and a warm-up of two steps, so that the shortened schedule is sound."""
+    """Two sequences a step, each a micro-batch, and a warm-up of two steps, so that the shortened schedule is sound.
+    The first checkpoint, after 11 steps, comes between evaluations and between records of the routing."""
     with open(path) as file:
         experiment = yaml.safe_load(file)
     tokens = 2 * experiment["data"].get("seq_len", 64)
@@ -30,7 +31,7 @@ def overrides(path, precision):
             f"train.micro_batch_tokens={tokens // 2}",
             f"train.schedule={{kind: cosine, warmup_tokens: {2 * tokens}}}", f"train.precision={precision}",
             f"eval={{every_tokens: {10 * tokens}, max_tokens: {2 * tokens}}}",
-            f"train.checkpoint={{every_tokens: {10 * tokens}, keep: 1}}", "log={every_steps: 1, routing_every_steps: 5}"]
+            f"train.checkpoint={{every_tokens: {11 * tokens}, keep: 1}}", "log={every_steps: 1, routing_every_steps: 5}"]
 
 
 def start(moelab, *arguments):
