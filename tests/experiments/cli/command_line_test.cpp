@@ -21,6 +21,10 @@ TEST_CASE("A command that is not known, or missing, is told with those that ther
   CHECK_THAT(refused(""), Contains("a command is missing: ") && Contains("`moelab --help`"));
   CHECK_THAT(refused("bench"), Contains("layer, train or scaling"));
   CHECK_THAT(refused("bench scalling"), Contains("did you mean `bench scaling`?"));
+  CHECK_THAT(refused("bench --threads 1 scalling"), Contains("did you mean `bench scaling`?"));
+  // The value of an option is no command.
+  for (const char* options : {"--seconds 1", "--seconds=1 --threads 1", "--json -q --hdf5 x"})
+    CHECK_THAT(refused(std::string("bench ") + options), Contains("a command is missing: layer, train"));
   // Help is that of the command.
   CHECK_THAT(refused("check e.yaml --nothing"), Contains("--nothing") && Contains("`moelab check --help`"));
   CHECK_THAT(refused("bench layer --nothing"), Contains("`moelab bench layer --help`"));
