@@ -1,5 +1,6 @@
 #include "experiments/plot/labels.hpp"
 
+#include "core/utf8.hpp"
 #include "experiments/plot/figures.hpp"
 #include "tests/experiments/results/example_run.hpp"
 #include "tests/support/catch.hpp"
@@ -7,9 +8,23 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 using namespace moelab;
 using namespace moelab::plot;
+
+namespace {
+
+bool has_whole_characters(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8::first_character(text).length;
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+}  // namespace
 
 TEST_CASE("plot labels that are too long are cut inside, and stay different", "[plot]") {
   const std::vector<std::string> few = {"dense", "moe"};
@@ -29,8 +44,7 @@ TEST_CASE("plot labels that are too long are cut inside, and stay different", "[
       CHECK(text_width(cut[i], 9) <= 120);
       CHECK(std::ranges::count(cut, cut[i]) == 1);
       if (text_width(texts[i], 9) > 120) CHECK_THAT(cut[i], Contains("…"));
-      // Whole characters only.
-      CHECK_THAT(xml_escaped(cut[i]), !Contains("\xc3\xe2") && !Contains("\xb6\xb6"));
+      CHECK(has_whole_characters(cut[i]));
     }
   }
   // The same text is the same label, as of a variant in two places.
