@@ -31,12 +31,16 @@ TEST_CASE("plot labels that are too long are cut inside, and stay different", "[
   CHECK(shortened(few, 100, 9) == few);
   // What differs may stand in front, at the end, anywhere between, or nowhere but in the middle.
   const std::string filler(60, 'x'), middle(30, 'y');
+  std::string wide;  // any cut is beside characters of several bytes
+  for (int i = 0; i < 40; ++i) wide += "ä→";
   for (const std::vector<std::string>& texts :
        {std::vector<std::string>{"a" + filler, "b" + filler},
         {filler + "1", filler + "2", "short"},
         {"moe " + std::string(9, 'a') + "1" + filler, "moe " + std::string(9, 'a') + "2" + filler},
         {filler + middle + "1" + middle + filler, filler + middle + "2" + middle + filler},
-        {filler + "ä", filler + "ö"}}) {
+        {filler + "ä", filler + "ö"},
+        {wide + "1", wide + "2"},
+        {"1" + wide, "2" + wide}}) {
     const std::vector<std::string> cut = shortened(texts, 120, 9);
     REQUIRE(cut.size() == texts.size());
     for (std::size_t i = 0; i < cut.size(); ++i) {
