@@ -72,8 +72,7 @@ double run_train_peer(const Options& options, const DecoderShape& shape, gemm::P
   if (options.peer.empty()) return std::numeric_limits<double>::quiet_NaN();
   const std::string arguments = fmt::format(
       "--threads {} --ffn {} --precision {} --d_model {} --layers {} --heads {} --d_ff {} --vocab {} "
-      "--seq_len "
-      "{} --batch {}",
+      "--seq_len {} --batch {}",
       parallel::threads(), is_moe ? "moe" : "dense", name_of(precision), shape.d_model, shape.num_layers,
       shape.num_heads, shape.d_ff, shape.vocab_size, shape.seq_len, shape.batch);
   const nlohmann::json json = run_script(options, "train_decoder_torch.py", arguments);

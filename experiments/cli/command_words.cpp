@@ -16,12 +16,19 @@ std::vector<CLI::App*> below(CLI::App& command) {
   return command.get_subcommands([](CLI::App*) { return true; });
 }
 
+// Whether the option, where a command below has it, takes the argument after it.
+bool takes_value(CLI::App& command, const std::string& option) {
+  return std::ranges::any_of(below(command), [&](const CLI::App* one) {
+    const CLI::Option* known = one->get_option_no_throw(option);
+    return known != nullptr && known->get_items_expected_min() > 0;
+  });
+}
+
 }  // namespace
 
 CommandWords command_of(CLI::App& app, const std::vector<std::string>& words) {
   CommandWords named{&app, app.get_name(), {}};
   for (const std::string& word : words) {
-    if (word.starts_with('-')) continue;
     const std::vector<CLI::App*> known = below(*named.command);
     const auto found =
         std::ranges::find_if(known, [&](const CLI::App* command) { return command->get_name() == word; });
@@ -31,6 +38,23 @@ CommandWords command_of(CLI::App& app, const std::vector<std::string>& words) {
     }
     named.command = *found;
     named.name += " " + word;
+  }
+  return named;
+}
+
+CommandWords parsed_command(CLI::App& app) {
+  CommandWords named{&app, app.get_name(), {}};
+  while (!named.command->get_subcommands().empty()) {
+    named.command = named.command->get_subcommands().front();
+    named.name += " " + named.command->get_name();
+  }
+  bool is_value = false;
+  for (const std::string& argument : app.remaining(true)) {
+    if (!is_value && !argument.starts_with('-')) {
+      named.next = argument;
+      break;
+    }
+    is_value = !is_value && takes_value(*named.command, argument);
   }
   return named;
 }

@@ -77,10 +77,9 @@ void add_packages(CLI::App& app, Context& /*context*/) {
       "packages",
       "List the Debian packages of text that an experiment needs and that is not on this machine");
   command->footer(
-      "Usage: moelab packages run|check ARGUMENTS, as these commands are called: the first argument that is "
-      "a\n"
-      "file is the experiment, or the execution that --resume names has it; KEY=VALUE overrides it, and the\n"
-      "rest is left alone. The launcher asks this before it runs an experiment.");
+      "Usage: moelab packages run|check ARGUMENTS, as these commands are called: the first argument that\n"
+      "is a file is the experiment, or the execution that --resume names has it; KEY=VALUE overrides it,\n"
+      "and the rest is left alone. The launcher asks this before it runs an experiment.");
   command->fallthrough(false);
   command->prefix_command();  // what stands behind the command that is asked for is not for this one
   command->callback([command] { packages(after_command(command->remaining())); });

@@ -29,8 +29,8 @@ int report(const std::string& message, int exit_code) {
 }
 
 // What is wrong with a command line, and where help is: of the command that it names, as far as it names one.
-std::string usage_error(CLI::App& app, const std::vector<std::string>& words, const CLI::ParseError& error) {
-  const CommandWords named = command_of(app, words);
+std::string usage_error(CLI::App& app, const CLI::ParseError& error) {
+  const CommandWords named = parsed_command(app);
   const std::string look = fmt::format("`{} --help` lists what there is", named.name);
   const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   return fmt::format("{} ({})", is_missing ? missing_command(named, error.what()) : error.what(), look);
@@ -69,7 +69,7 @@ int run(int argc, char** argv, Context& context) {
   } catch (const CLI::Success& e) {  // --help
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
-    return report(usage_error(app, {argv + 1, argv + argc}, e), kUsage);
+    return report(usage_error(app, e), kUsage);
   }
   return context.exit_code;
 }

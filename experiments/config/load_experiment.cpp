@@ -1,8 +1,8 @@
 #include "core/error.hpp"
 #include "core/fields_reader.hpp"
-#include "core/fields_writer.hpp"
 #include "core/suggest.hpp"
 #include "experiments/config/advice.hpp"
+#include "experiments/config/base_tree.hpp"
 #include "experiments/config/check_records.hpp"
 #include "experiments/config/experiment_file.hpp"
 #include "experiments/config/interpolate.hpp"
@@ -21,26 +21,6 @@ namespace {
 const ReaderOptions& reader_options() {
   static const ReaderOptions options{advise_on_key};
   return options;
-}
-
-// The blocks of a run out of the tree of a whole file.
-Node run_tree(const Node& root) {
-  Node tree = Node::mapping();
-  tree.mark = root.mark;
-  for (const std::string& block : run_blocks()) {
-    if (const Node::Entry* entry = root.find_entry(block)) tree.entries.push_back(*entry);
-  }
-  return tree;
-}
-
-// With every default written out. Errors are told elsewhere.
-Node resolve_tree(const Node& tree) {
-  Diagnostics untold;
-  Node copy = run_tree(tree);
-  interpolate(copy, untold);
-  RunConfig config;
-  read_fields(copy, config, untold, reader_options());
-  return write_fields(config);
 }
 
 class Loader {
@@ -63,7 +43,7 @@ class Loader {
                          "it needs at least `version`, `data`, `model` and `train`; `moelab new` writes one");
       diagnostics_.throw_if_errors();
     }
-    apply_overrides();
+    apply_overrides(root_, options_.overrides, diagnostics_);
     read_file();
     make_runs();
     if (diagnostics_.num_errors() == 0) check_metric(experiment_, root_, diagnostics_);
@@ -77,20 +57,6 @@ class Loader {
   }
 
  private:
-  void apply_overrides() {
-    // Written out, so that an override finds what a dotted key sets.
-    if (Node* variants = root_.find("variants"); variants != nullptr && !options_.overrides.empty()) {
-      for (Node::Entry& variant : variants->entries) {
-        variant.value = expand_dotted_keys(variant.value, diagnostics_);
-      }
-    }
-    int number = 0;
-    for (const std::string& text : options_.overrides) {
-      const Node patch = parse_override(text, ++number, diagnostics_);
-      if (root_.is_mapping()) apply_patch(root_, patch, resolve_tree);
-    }
-  }
-
   void read_file() {
     // Blocks are interpolated run by run; what stands around them, here.
     Node around = root_;

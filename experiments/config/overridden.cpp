@@ -1,10 +1,12 @@
 #include "experiments/config/overridden.hpp"
 
 #include "core/error.hpp"
+#include "experiments/config/base_tree.hpp"
 #include "experiments/config/experiment_file.hpp"
 #include "experiments/config/patch.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,11 +16,6 @@ namespace moelab {
 using yaml::Node;
 
 namespace {
-
-// Whether a value at one of two dotted paths takes part in what is at the other.
-bool overlap(const std::string& a, const std::string& b) {
-  return a == b || a.starts_with(b + ".") || b.starts_with(a + ".");
-}
 
 // Whether a patch sets what is at the path, or replaces a block around it by one of a kind.
 bool sets(const Node& patch, const std::string& path) {
@@ -31,22 +28,54 @@ bool sets(const Node& patch, const std::string& path) {
   }
 }
 
-// What sets the path after overrides are applied, for people.
-std::vector<std::string> setters_of(const std::string& path, const Experiment& experiment) {
-  std::vector<std::string> setters;
+// What is applied after overrides: the variants of the file, with their names, and the points of its sweep.
+struct Patches {
+  std::vector<VariantPatch> variants;
+  std::vector<Node> points;
+};
+
+Patches patches_of(const Experiment& experiment) {
   Diagnostics untold;
-  const Node root =
+  Node root =
       yaml::parse(experiment.source, yaml::make_source(experiment.file.string(), experiment.source), untold);
-  const bool at_points = std::ranges::any_of(experiment.points, [&](const SweepPoint& point) {
-    return std::ranges::any_of(point.settings, [&](const auto& s) { return overlap(s.first, path); });
-  });
-  if (at_points) setters.push_back(root.find("sweep") != nullptr ? "the sweep" : "train.branches");
+  apply_overrides(root, experiment.overrides, untold);
   const Node* variants = root.find("variants");
-  if (variants == nullptr) return setters;
-  for (const Node::Entry& variant : variants->entries) {
-    if (sets(expand_dotted_keys(variant.value, untold), path)) setters.push_back("variant " + variant.key);
+  Patches patches{read_variants(variants == nullptr ? Node() : *variants, untold), {}};
+  for (const SweepPoint& point : experiment.points) {
+    Node patch = Node::mapping();
+    for (const auto& [key, value] : point.settings)
+      patch.entries.push_back({key, {}, yaml::parse(value, yaml::make_source(key, value), untold)});
+    patches.points.push_back(expand_dotted_keys(patch, untold));
   }
-  return setters;
+  return patches;
+}
+
+// The dotted paths of the values that a patch sets.
+void add_paths(const Node& patch, const std::string& path, std::vector<std::string>& paths) {
+  if (patch.entries.empty()) paths.push_back(path);
+  for (const Node::Entry& entry : patch.entries)
+    add_paths(entry.value, path.empty() ? entry.key : path + "." + entry.key, paths);
+}
+
+// What sets the path in the runs, for people; empty where one of them takes it as overrides have left it.
+std::vector<std::string> setters_of(const std::string& path, const Experiment& experiment,
+                                    const Patches& patches) {
+  const auto sets_path = [&](const Node& patch) { return sets(patch, path); };
+  std::vector<std::string> setters;
+  const bool at_points = std::ranges::any_of(patches.points, sets_path);
+  if (at_points) setters.emplace_back("the sweep");
+  std::set<std::string> setting;  // variants, also by way of one that they extend
+  for (const VariantPatch& variant : patches.variants) {
+    const bool is_solved_for = !variant.twin_of.empty() && path.ends_with(".d_ff");
+    if (is_solved_for || std::ranges::any_of(variant.patches, sets_path)) setting.insert(variant.name);
+    if (is_solved_for || (!variant.patches.empty() && sets_path(variant.patches.back())))
+      setters.push_back("variant " + variant.name);
+  }
+  const bool all_runs = std::ranges::all_of(experiment.runs, [&](const Run& run) {
+    return setting.contains(run.variant) ||
+           (run.point && sets_path(patches.points[static_cast<std::size_t>(*run.point)]));
+  });
+  return all_runs ? setters : std::vector<std::string>();
 }
 
 // Whether the experiment is the same without one of its overrides.
@@ -66,14 +95,23 @@ bool is_same_without(std::size_t index, const Experiment& all, LoadOptions optio
 
 std::vector<std::string> overrides_without_effect(const Experiment& all, const LoadOptions& options) {
   std::vector<std::string> told;
+  if (options.overrides.empty()) return told;
+  const Patches patches = patches_of(all);
+  Diagnostics untold;
   for (std::size_t i = 0; i < options.overrides.size(); ++i) {
     const std::string& text = options.overrides[i];
-    const std::string path = text.substr(0, text.find('='));
-    if (std::ranges::find(run_blocks(), path.substr(0, path.find('.'))) == run_blocks().end()) continue;
-    const std::vector<std::string> setters = setters_of(path, all);
-    if (setters.empty() || !is_same_without(i, all, options)) continue;
-    told.push_back(fmt::format("{} changes no run: {} is set by {}, which comes after overrides", text, path,
-                               fmt::join(setters, ", ")));
+    const std::string block = text.substr(0, text.find_first_of(".="));
+    if (std::ranges::find(run_blocks(), block) == run_blocks().end()) continue;
+    std::vector<std::string> paths;
+    add_paths(parse_override(text, static_cast<int>(i) + 1, untold), "", paths);
+    for (const std::string& path : paths) {
+      const std::vector<std::string> setters = setters_of(path, all, patches);
+      if (setters.empty()) continue;
+      if (is_same_without(i, all, options))
+        told.push_back(fmt::format("{} changes no run: {} is set by {}, which comes after overrides", text,
+                                   path, fmt::join(setters, ", ")));
+      break;
+    }
   }
   return told;
 }

@@ -28,9 +28,8 @@ std::unique_ptr<Model> make_model(const ModelConfig& config, const DataShape& da
   if (config.kind == "ffn") {
     if (data.num_features == 0 || data.num_targets == 0) {
       throw ConfigError(
-          "[model] kind ffn needs features and regression targets, and the data are tokens; kind decoder "
-          "takes "
-          "tokens");
+          "[model] kind ffn needs features and regression targets, and the data are tokens; "
+          "kind decoder takes tokens");
     }
     return std::make_unique<FfnModel>(config, data.num_features, data.num_targets);
   }

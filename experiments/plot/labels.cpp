@@ -1,5 +1,6 @@
 #include "experiments/plot/labels.hpp"
 
+#include "core/utf8.hpp"
 #include "experiments/plot/drawing.hpp"
 
 #include <map>
@@ -14,7 +15,7 @@ constexpr const char* kEllipsis = "…";
 std::vector<std::string> characters_of(const std::string& text) {
   std::vector<std::string> characters;
   for (const char c : text) {
-    if (characters.empty() || (c & 0xc0) != 0x80) characters.emplace_back();
+    if (characters.empty() || !utf8::continues_character(c)) characters.emplace_back();
     characters.back() += c;
   }
   return characters;

@@ -63,13 +63,22 @@ std::string means_of(const ResultsFile& file, std::size_t room) {
   return text;
 }
 
+// The same, or why there are none: the runs are there all the same.
+std::string means_or_reason(const ResultsFile& file, std::size_t room) {
+  try {
+    return means_of(file, room);
+  } catch (const Error& error) {
+    return fmt::format("; no means: {}", visible_line(error.what()));
+  }
+}
+
 std::string line_of(const fs::path& path, std::size_t width) {
   try {
     const ResultsFile file(path);
     const auto done = std::ranges::count(file.runs(), RunStatus::done, &RunSummary::status);
     std::string text = fmt::format("  {}: {} of {} runs done", visible_line(file.experiment().name), done,
                                    num_planned(file));
-    text += means_of(file, width - std::min(width, text.size()));
+    text += means_or_reason(file, width - std::min(width, text.size()));
     return fmt::format("{}\n{}\n", path.string(), text);
   } catch (const Error& error) {
     return fmt::format("{}\n  not readable: {}\n", path.string(), error.what());

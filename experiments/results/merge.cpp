@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "experiments/results/experiment_json.hpp"
+#include "experiments/results/export.hpp"
 #include "experiments/results/results_file.hpp"
 #include "experiments/results/run_store.hpp"
 
@@ -91,6 +92,22 @@ void require_variant(const std::string& name, const std::vector<fs::path>& files
           fmt::join(variants, ", "));
 }
 
+void require_metric(const std::string& metric, const std::vector<fs::path>& files) {
+  std::set<std::string> metrics;
+  for (const fs::path& path : files) {
+    const ResultsFile file(path);
+    for (const RunSummary& run : file.runs()) {
+      if (metric.find('/') != std::string::npos && file.series(run.run, metric)) return;
+      for (const NamedSeries& known : all_series(file, run.run))
+        if (!known.name.starts_with("moe/")) metrics.insert(known.name);
+    }
+  }
+  throw ConfigError(fmt::format("[merge] no run has the metric '{}'; {}", metric,
+                                metrics.empty()
+                                    ? "they have recorded none"
+                                    : fmt::format("the metrics are {}", fmt::join(metrics, ", "))));
+}
+
 }  // namespace
 
 void merge_results(const std::vector<fs::path>& files, const fs::path& output, const MergeOptions& options) {
@@ -100,7 +117,10 @@ void merge_results(const std::vector<fs::path>& files, const fs::path& output, c
     require_variant(options.baseline, files);
     info.baseline = options.baseline;
   }
-  if (!options.metric.empty()) info.metric = options.metric;
+  if (!options.metric.empty()) {
+    require_metric(options.metric, files);
+    info.metric = options.metric;
+  }
   write_results_file(output, info, in_order_of_the_experiment(files));
 }
 

@@ -17,9 +17,8 @@ fs::path results_path(const fs::path& named) {
     fail("{} is a folder of executions; the results of the newest are {}", named.string(),
          (newest / "results.h5").string());
   fail(
-      "{} is a folder that has neither results.h5, as an execution, nor run.h5, as a run; `moelab ls {}` "
-      "lists "
-      "what is below it",
+      "{} is a folder that has neither results.h5, as an execution, nor run.h5, as a run; "
+      "`moelab ls {}` lists what is below it",
       named.string(), named.string());
 }
 

@@ -121,9 +121,8 @@ ExecutionRecord RunStore::record() const {
     const nlohmann::json json = nlohmann::json::parse(read_file(path));
     const nlohmann::json version = json.value("version", nlohmann::json(1));
     require(version == kRecordVersion,
-            "[run_store] {} was begun by another version of this program, which is to finish it: {} has "
-            "version {}, "
-            "not {}",
+            "[run_store] {} was begun by another version of this program, which is to finish it: "
+            "{} has version {}, not {}",
             folder_.string(), kRecord, json_text(version), kRecordVersion);
     ExecutionRecord record;
     json.at("overrides").get_to(record.overrides);

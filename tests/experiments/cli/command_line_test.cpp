@@ -21,6 +21,10 @@ TEST_CASE("A command that is not known, or missing, is told with those that ther
   CHECK_THAT(refused(""), Contains("a command is missing: ") && Contains("`moelab --help`"));
   CHECK_THAT(refused("bench"), Contains("layer, train or scaling"));
   CHECK_THAT(refused("bench scalling"), Contains("did you mean `bench scaling`?"));
+  CHECK_THAT(refused("bench --threads 1 scalling"), Contains("did you mean `bench scaling`?"));
+  // The value of an option is no command.
+  for (const char* options : {"--seconds 1", "--seconds=1 --threads 1", "--json -q --hdf5 x"})
+    CHECK_THAT(refused(std::string("bench ") + options), Contains("a command is missing: layer, train"));
   // Help is that of the command.
   CHECK_THAT(refused("check e.yaml --nothing"), Contains("--nothing") && Contains("`moelab check --help`"));
   CHECK_THAT(refused("bench layer --nothing"), Contains("`moelab bench layer --help`"));
@@ -80,6 +84,14 @@ TEST_CASE("Overrides that change no run are told of, with what comes after them"
                kSmallExperiment +
                    "variants: {moe: {model.ffn: {kind: moe, experts: {count: 2, activation: relu, d_ff: 8}, "
                    "router: {kind: top_k, top_k: 2}}}}\n");
+  folder.write("e.yaml", kSmallExperiment);
+  folder.write("mixed.yaml", kSmallExperiment +
+                                 "variants: {a: {model.ffn.d_ff: 8, train.max_steps: 5}, b: {}}\n"
+                                 "sweep: {grid: {train.max_steps: [6, 8], only: b}}\n");
+  folder.write("twins.yaml",
+               kSmallExperiment +
+                   "variants: {moe: {model.ffn: {kind: moe, experts: {count: 2, activation: relu, d_ff: 8}, "
+                   "router: {kind: top_k, top_k: 2}}}, twin: {twin_of: moe, match: total_params}}\n");
   const auto told = [&](const std::string& arguments) {
     const Answer answer = moelab_in(folder, "check -q " + arguments);
     INFO(arguments << answer.err);
@@ -90,9 +102,20 @@ TEST_CASE("Overrides that change no run are told of, with what comes after them"
              Contains("warning: train.optimizer.lr=9 changes no run") && Contains("set by the sweep"));
   CHECK_THAT(told("varied.yaml model.ffn.d_ff=64"), Contains("set by variant a, variant b, which"));
   CHECK_THAT(told("kinds.yaml model.ffn.activation=gelu"), Contains("set by variant moe, which"));
+  CHECK_THAT(told("varied.yaml 'model={ffn: {d_ff: 64}, d_model: 16}'"),
+             Contains("changes no run: model.ffn.d_ff is set by variant a, variant b, which"));
+  CHECK_THAT(told("mixed.yaml train.max_steps=7"), Contains("set by the sweep, variant a, which"));
+  CHECK_THAT(told("twins.yaml model.ffn.d_ff=64"), Contains("set by variant moe, variant twin, which"));
+  // The sweep and the variants are those that there are with the overrides.
+  CHECK_THAT(told("e.yaml 'sweep.grid.train.optimizer.lr=[1,2]' train.optimizer.lr=9"),
+             Contains("train.optimizer.lr=9 changes no run") && Contains("set by the sweep, which"));
+  CHECK_THAT(told("e.yaml 'variants={a: {model.ffn.d_ff: 8}, b: {model.ffn.d_ff: 9}}' model.ffn.d_ff=64"),
+             Contains("model.ffn.d_ff=64 changes no run") && Contains("set by variant a, variant b, which"));
   // Some runs take it, it is what the file says anyway, or it changes the sweep itself.
   CHECK(told("varied.yaml train.optimizer.lr=9") == "");
   CHECK(told("swept.yaml train.max_steps=10") == "");
+  CHECK(told("swept.yaml 'train={max_steps: 10}'") == "");
+  CHECK(told("mixed.yaml model.ffn.d_ff=32") == "");
   CHECK(told("swept.yaml sweep.grid.train.optimizer.lr=[1,2]") == "");
 }
 

@@ -1,32 +1,14 @@
 // Data that are larger than memory, and the cache that they are read from.
-#include "tests/support/catch.hpp"
-#include "tests/support/temporary_folder.hpp"
+#include "tests/experiments/cli/answer.hpp"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
-
-#include <sys/wait.h>
 
 using namespace moelab;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string content(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-// Runs `COMMAND` in the folder, with $MOELAB set; its output is in out.txt and err.txt there.
-int shell_in(const TemporaryFolder& folder, const std::string& command) {
-  const std::string line = "cd '" + folder.path().string() + "' && export MOELAB='" MOELAB_BINARY "' && { " +
-                           command + "; } >out.txt 2>err.txt </dev/null";
-  const int status = std::system(line.c_str());
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 void write_experiment(const TemporaryFolder& folder, const std::string& tokenizer) {
   folder.write("e.yaml",
@@ -62,11 +44,12 @@ TEST_CASE("A text that does not fit into memory is trained on from the cache") {
   write_text(folder, 96u << 20);
   write_experiment(folder, "byte");
   const std::string limited = "ulimit -d 98304 && \"$MOELAB\" run e.yaml -q -t 1";
-  CHECK(shell_in(folder, "export MOELAB_CACHE=none; " + limited) == 1);
-  CHECK(shell_in(folder, "export MOELAB_CACHE=$PWD/cache; " + limited) == 0);
-  CHECK(content(folder.path() / "err.txt") == "");
+  CHECK(shell_in(folder, "export MOELAB_CACHE=none; " + limited).code == 1);
+  const Answer cached = shell_in(folder, "export MOELAB_CACHE=$PWD/cache; " + limited);
+  CHECK(cached.code == 0);
+  CHECK(cached.err == "");
   write_experiment(folder, "{kind: bpe, vocab_size: 400}");
-  CHECK(shell_in(folder, "export MOELAB_CACHE=$PWD/cache; " + limited) == 0);
+  CHECK(shell_in(folder, "export MOELAB_CACHE=$PWD/cache; " + limited).code == 0);
   CHECK(fs::exists(folder.path() / "runs/e/latest/base-s0/tokenizer.jsonl"));
 }
 
@@ -76,11 +59,12 @@ TEST_CASE("Two programs at once share a cache") {
   const TemporaryFolder folder;
   write_text(folder, 4u << 20);
   write_experiment(folder, "{kind: bpe, vocab_size: 300}");
-  CHECK(shell_in(
-            folder,
-            "export MOELAB_CACHE=$PWD/cache; for i in 1 2 3; do \"$MOELAB\" run e.yaml -q -t 1 -o runs$i & "
-            "pids=\"$pids $!\"; done; for p in $pids; do wait $p || exit 1; done") == 0);
-  CHECK(content(folder.path() / "err.txt") == "");
+  const Answer all = shell_in(
+      folder,
+      "export MOELAB_CACHE=$PWD/cache; for i in 1 2 3; do \"$MOELAB\" run e.yaml -q -t 1 -o runs$i & "
+      "pids=\"$pids $!\"; done; for p in $pids; do wait $p || exit 1; done");
+  CHECK(all.code == 0);
+  CHECK(all.err == "");
   std::size_t entries = 0;
   for (const auto& entry : fs::directory_iterator(folder.path() / "cache")) {
     CHECK(entry.path().filename().native().front() != '.');
@@ -88,9 +72,10 @@ TEST_CASE("Two programs at once share a cache") {
   }
   CHECK(entries == 2);
   const fs::path journal = "e/latest/base-s0/data.json";
-  CHECK(content(folder.path() / "runs1" / journal) == content(folder.path() / "runs2" / journal));
-  CHECK(shell_in(folder, "MOELAB_CACHE=$PWD/a.txt/no \"$MOELAB\" run e.yaml -t 1") == 0);
-  CHECK_THAT(content(folder.path() / "err.txt"), Contains("kept in memory"));
+  CHECK(read_file(folder.path() / "runs1" / journal) == read_file(folder.path() / "runs2" / journal));
+  const Answer uncached = shell_in(folder, "MOELAB_CACHE=$PWD/a.txt/no \"$MOELAB\" run e.yaml -t 1");
+  CHECK(uncached.code == 0);
+  CHECK_THAT(uncached.err, Contains("kept in memory"));
 }
 
 TEST_CASE("Too many jobs for the machine are said before training") {
@@ -100,9 +85,11 @@ TEST_CASE("Too many jobs for the machine are said before training") {
                "data: {kind: synthetic, num_features: 16384, num_targets: 16384}\n"
                "model: {kind: ffn, d_model: 16384, num_layers: 400, ffn: {activation: relu, d_ff: 65536}}\n"
                "train: {max_steps: 10, batch_tokens: 32, optimizer: {lr: 1e-3}}\n");
-  CHECK(shell_in(folder, "\"$MOELAB\" run e.yaml --dry-run -t 3 -j 3") == 0);
-  CHECK_THAT(content(folder.path() / "out.txt"), Contains("for 3 at a time") && Contains("not even one"));
-  CHECK(shell_in(folder, "\"$MOELAB\" run e.yaml --dry-run -t 2 -j 2 model.num_layers=1 model.ffn.d_ff=16") ==
-        0);
-  CHECK_THAT(content(folder.path() / "out.txt"), Contains("for 2 at a time") && !Contains("fit"));
+  const Answer crowded = moelab_in(folder, "run e.yaml --dry-run -t 3 -j 3");
+  CHECK(crowded.code == 0);
+  CHECK_THAT(crowded.out, Contains("for 3 at a time") && Contains("not even one"));
+  const Answer small =
+      moelab_in(folder, "run e.yaml --dry-run -t 2 -j 2 model.num_layers=1 model.ffn.d_ff=16");
+  CHECK(small.code == 0);
+  CHECK_THAT(small.out, Contains("for 2 at a time") && !Contains("fit"));
 }

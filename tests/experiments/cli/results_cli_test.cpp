@@ -74,6 +74,7 @@ TEST_CASE("commands that read results") {
   CHECK_THAT(merged.err, Contains("baseline: dense (the first variant: none is named), metric: eval/loss") &&
                              Contains("--baseline NAME"));
   CHECK(moelab_in(folder, "merge dense-s0.h5 moe-s0.h5 -o merged.h5 --baseline none").code == 1);
+  CHECK(moelab_in(folder, "merge dense-s0.h5 moe-s0.h5 -o merged.h5 --metric foo").code == 2);
   CHECK_THAT(moelab_in(folder, "merge dense-s0.h5 moe-s0.h5 moe-s1.h5 -o merged.h5 --baseline moe").err,
              Contains("baseline: moe, metric"));
   CHECK_THAT(moelab_in(folder, "ls merged.h5").out, Contains("3 of 3 runs done"));

@@ -1,7 +1,6 @@
 // How `run` ends where it does not end well, as a user sees it.
 #include "tests/experiments/cli/answer.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include <unistd.h>
@@ -23,11 +22,11 @@ TEST_CASE("A run that is interrupted says how many runs are done, and how to go 
   folder.write("e.yaml", kSmallExperiment +
                              "variants: {short: {}, long: {train.max_steps: 1000000000}, later: {}}\n"
                              "compare: {metric: train/loss}\n");
-  const Answer answer =
-      shell_in(folder,
-               "\"$MOELAB\" run e.yaml -j 1 -o 'my runs' & run=$!\n"
-               "until [ -e 'my runs/e/latest/long-s0/metrics.jsonl' ]; do sleep 0.02; done\n"
-               "kill -INT $run; wait $run");
+  const Answer answer = shell_in(
+      folder,
+      "\"$MOELAB\" run e.yaml -j 1 -o 'my runs' & run=$!\n"
+      "until [ -e 'my runs/e/latest/long-s0/metrics.jsonl' ]; do kill -0 $run || break; sleep 0.02; done\n"
+      "kill -INT $run; wait $run");
   CHECK(answer.code == 130);
   const std::string lead = "interrupted: 1 of 3 runs are done; go on with: moelab run --resume ";
   CHECK_THAT(answer.err, Contains(lead + "'my runs/e/2"));

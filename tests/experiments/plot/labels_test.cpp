@@ -1,5 +1,6 @@
 #include "experiments/plot/labels.hpp"
 
+#include "core/utf8.hpp"
 #include "experiments/plot/figures.hpp"
 #include "tests/experiments/results/example_run.hpp"
 #include "tests/support/catch.hpp"
@@ -7,21 +8,39 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 using namespace moelab;
 using namespace moelab::plot;
+
+namespace {
+
+bool has_whole_characters(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8::first_character(text).length;
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+}  // namespace
 
 TEST_CASE("plot labels that are too long are cut inside, and stay different", "[plot]") {
   const std::vector<std::string> few = {"dense", "moe"};
   CHECK(shortened(few, 100, 9) == few);
   // What differs may stand in front, at the end, anywhere between, or nowhere but in the middle.
   const std::string filler(60, 'x'), middle(30, 'y');
+  std::string wide;  // any cut is beside characters of several bytes
+  for (int i = 0; i < 40; ++i) wide += "ä→";
   for (const std::vector<std::string>& texts :
        {std::vector<std::string>{"a" + filler, "b" + filler},
         {filler + "1", filler + "2", "short"},
         {"moe " + std::string(9, 'a') + "1" + filler, "moe " + std::string(9, 'a') + "2" + filler},
         {filler + middle + "1" + middle + filler, filler + middle + "2" + middle + filler},
-        {filler + "ä", filler + "ö"}}) {
+        {filler + "ä", filler + "ö"},
+        {wide + "1", wide + "2"},
+        {"1" + wide, "2" + wide}}) {
     const std::vector<std::string> cut = shortened(texts, 120, 9);
     REQUIRE(cut.size() == texts.size());
     for (std::size_t i = 0; i < cut.size(); ++i) {
@@ -29,8 +48,7 @@ TEST_CASE("plot labels that are too long are cut inside, and stay different", "[
       CHECK(text_width(cut[i], 9) <= 120);
       CHECK(std::ranges::count(cut, cut[i]) == 1);
       if (text_width(texts[i], 9) > 120) CHECK_THAT(cut[i], Contains("…"));
-      // Whole characters only.
-      CHECK_THAT(xml_escaped(cut[i]), !Contains("\xc3\xe2") && !Contains("\xb6\xb6"));
+      CHECK(has_whole_characters(cut[i]));
     }
   }
   // The same text is the same label, as of a variant in two places.

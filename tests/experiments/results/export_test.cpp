@@ -75,5 +75,13 @@ TEST_CASE("what is in a file or folder is said for people", "[describe]") {
   const std::string list = list_results(folder.path(), 80);
   CHECK_THAT(
       list, Contains("6 of 6 runs done") && Contains("dense 3.0167  moe 2.8167") && Contains("not readable"));
+  // Means by what is no metric cannot be, the runs are listed all the same.
+  ExperimentInfo info;
+  info.name = "odd";
+  info.metric = "foo";
+  const std::filesystem::path odd = folder.path() / "odd.h5";
+  write_results_file(odd, info, {file.path()});
+  CHECK_THAT(list_results(odd, 80), Contains("odd: 6 of 6 runs done; no means: ") &&
+                                        Contains("'foo' is no metric") && !Contains("not readable"));
   REQUIRE_THROWS_WITH(list_results(folder.path() / "none", 80), Contains("no file or folder"));
 }

@@ -117,3 +117,24 @@ TEST_CASE("merge takes the baseline of the experiment, or the one that is named"
   CHECK(ResultsFile(merged).experiment().name == "merged");
   CHECK(baseline_in() == "alpha");
 }
+
+TEST_CASE("merge takes a metric that a run has, and writes nothing for another", "[merge]") {
+  const TemporaryFolder folder;
+  const fs::path merged = folder.path() / "merged.h5";
+  const fs::path evaluated =
+      run_files_by_name(write_execution(folder.path() / "one", "name: example\n", ""))[0];
+  const fs::path trained = folder.path() / "trained.h5";
+  write_run_file(trained, example_run("trained", 0, 3.0));
+  for (const std::string metric : {"foo", "eval/none", "eval/loss/verse", "loss/", "train/loss"}) {
+    INFO(metric);
+    CHECK_THROWS_AS(merge_results({evaluated}, merged, {"", metric}), ConfigError);
+    CHECK_THROWS_WITH(merge_results({evaluated}, merged, {"", metric}),
+                      Contains("no run has the metric '" + metric + "'; the metrics are ") &&
+                          Contains("eval/bits_per_byte, eval/loss, eval/loss/c++"));
+    CHECK_FALSE(fs::exists(merged));
+  }
+  for (const std::string metric : {"train/loss", "eval/loss/prose"}) {
+    merge_results({evaluated, trained}, merged, {"", metric});
+    CHECK(ResultsFile(merged).experiment().metric == metric);
+  }
+}
