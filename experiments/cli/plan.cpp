@@ -140,12 +140,11 @@ std::string plan_of(const Experiment& experiment) {
                                 to_terminal(table, columns_of(stdout, kAnyWidth)));
   out += points_of(experiment);
   out += fmt::format(
-      "\ntrained: tokens without those of the trunk that a branch leaves\ncompute: forward FLOPs relative to "
-      "{}{}; memory: weights, gradients, moments and about what one "
-      "micro-batch and the records of the routing "
-      "take\ntime: about {} in all, one run after another, at {:.0f} GFLOP/s on {} threads (a share of what "
-      "one "
-      "product just reached)\n",
+      "\ntrained: tokens without those of the trunk that a branch leaves\n"
+      "compute: forward FLOPs relative to {}{}; memory: weights, gradients, moments and about what one "
+      "micro-batch and the records of the routing take\n"
+      "time: about {} in all, one run after another, at {:.0f} GFLOP/s on {} threads (a share of what "
+      "one product just reached)\n",
       baseline, is_swept ? " at the same point" : "", short_time(total_seconds), rate / 1e9,
       parallel::threads());
   const std::vector<std::string> warnings = comparability_warnings(experiment);

@@ -114,8 +114,8 @@ std::vector<std::string> notes_on_data(const Comparison& c) {
         v.other_data, [](const std::string& key) { return key.starts_with("data.tokenizer."); });
     const bool bytes = is_text && !is_metric_of_data("eval/bits_per_byte", v.other_data);
     lines.push_back(
-        fmt::format("NOT THE SAME DATA: {} has other data than {} ({}). Its {} says nothing "
-                    "about the models{}.",
+        fmt::format("NOT THE SAME DATA: {} has other data than {} ({}). "
+                    "Its {} says nothing about the models{}.",
                     v.label, baseline_of(v, c)->label, fmt::join(v.other_data, ", "), c.metric,
                     bytes ? "; eval/bits_per_byte does" : ""));
   }
@@ -159,9 +159,8 @@ std::vector<std::string> comparison_notes(const Comparison& c) {
         "interpolated on the curves.");
   if (has_parameter_efficiency(c))
     lines.emplace_back(
-        "active gain, params gain: parameters that a dense model needs for the loss of the mixture / those "
-        "of "
-        "the mixture, active and in all, interpolated between the dense variants.");
+        "active gain, params gain: parameters that a dense model needs for the loss of the mixture / "
+        "those of the mixture, active and in all, interpolated between the dense variants.");
   return lines;
 }
 
