@@ -2,30 +2,14 @@
 
 #include "core/error.hpp"
 #include "core/fields_reader.hpp"
-#include "core/yaml.hpp"
+#include "core/yaml_leaves.hpp"
 #include "experiments/config/train_config.hpp"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 namespace moelab {
 
 namespace {
-
-using Fields = std::map<std::string, std::string>;
-
-void flatten(const yaml::Node& node, const std::string& path, Fields& fields) {
-  if (!node.is_mapping()) {
-    std::string text = yaml::emit_flow(node);
-    while (text.ends_with('\n')) text.pop_back();
-    fields[path] = text;
-    return;
-  }
-  for (const yaml::Node::Entry& entry : node.entries) {
-    flatten(entry.value, path.empty() ? entry.key : path + "." + entry.key, fields);
-  }
-}
 
 yaml::Node tree_of(const std::string& text) {
   Diagnostics diagnostics;
@@ -34,11 +18,7 @@ yaml::Node tree_of(const std::string& text) {
   return root;
 }
 
-Fields fields_of(const std::string& text) {
-  Fields fields;
-  flatten(tree_of(text), "", fields);
-  return fields;
-}
+yaml::Leaves fields_of(const std::string& text) { return yaml::leaves_of(tree_of(text)); }
 
 const yaml::Node& part_of(const yaml::Node& root, const std::string& key) {
   const yaml::Node* node = root.find(key);
@@ -59,7 +39,7 @@ Config read_part(const std::string& text, const std::string& key) {
 
 TrainConfig train_of(const std::string& text) { return read_part<TrainConfig>(text, "train"); }
 
-std::string value_in(const Fields& fields, const std::string& key) {
+std::string value_in(const yaml::Leaves& fields, const std::string& key) {
   const auto it = fields.find(key);
   return it == fields.end() ? "absent" : it->second;
 }
@@ -69,14 +49,10 @@ struct Difference {
   std::string text() const { return fmt::format("{}: {} -> {}", key, before, after); }
 };
 
-std::vector<Difference> differences(const Fields& before, const Fields& after) {
-  std::set<std::string> keys;
-  for (const auto& [key, value] : before) keys.insert(key);
-  for (const auto& [key, value] : after) keys.insert(key);
+std::vector<Difference> differences(const yaml::Leaves& before, const yaml::Leaves& after) {
   std::vector<Difference> found;
-  for (const std::string& key : keys) {
-    Difference d{key, value_in(before, key), value_in(after, key)};
-    if (d.before != d.after) found.push_back(std::move(d));
+  for (const std::string& key : yaml::differing_keys(before, after)) {
+    found.push_back({key, value_in(before, key), value_in(after, key)});
   }
   return found;
 }

@@ -12,6 +12,13 @@
 
 namespace moelab {
 
+// An experiment on a text of the package some-text.
+inline const std::string kWithPackage =
+    "version: 1\n"
+    "data: {seq_len: 8, domains: [{name: a, path: a.txt, package: some-text}]}\n"
+    "model: {d_model: 16, num_heads: 2, num_layers: 1, ffn: {activation: relu, d_ff: 8}}\n"
+    "train: {max_steps: 1, batch_tokens: 8, optimizer: {lr: 1e-3}}\n";
+
 struct Answer {
   int code = 0;
   std::string out, err;

@@ -246,11 +246,7 @@ TEST_CASE("Bash completes the commands below a command and their options") {
 
 TEST_CASE("Packages are those of the execution that is gone on with") {
   const TemporaryFolder folder;
-  folder.write("e.yaml",
-               "version: 1\n"
-               "data: {seq_len: 8, domains: [{name: a, path: a.txt, package: some-text}]}\n"
-               "model: {d_model: 16, num_heads: 2, num_layers: 1, ffn: {activation: relu, d_ff: 8}}\n"
-               "train: {max_steps: 1, batch_tokens: 8, optimizer: {lr: 1e-3}}\n");
+  folder.write("e.yaml", kWithPackage);
   const std::string text = folder.write("a.txt", std::string(2000, 'x'));
   REQUIRE(moelab_in(folder, "run e.yaml -o out").code == 0);
   CHECK(moelab_in(folder, "packages --resume out/e/latest").out == "");

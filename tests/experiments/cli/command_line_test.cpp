@@ -47,11 +47,7 @@ TEST_CASE("`help` says what `--help` says") {
 
 TEST_CASE("`packages` has help of its own, and asks for none where `run` is asked for it") {
   const TemporaryFolder folder;
-  folder.write("e.yaml",
-               "version: 1\n"
-               "data: {seq_len: 8, domains: [{name: a, path: a.txt, package: some-text}]}\n"
-               "model: {d_model: 16, num_heads: 2, num_layers: 1, ffn: {activation: relu, d_ff: 8}}\n"
-               "train: {max_steps: 1, batch_tokens: 8, optimizer: {lr: 1e-3}}\n");
+  folder.write("e.yaml", kWithPackage);
   CHECK_THAT(moelab_in(folder, "packages --help").out, Contains("moelab packages run|check"));
   CHECK(moelab_in(folder, "packages run --help").out == "");
   CHECK(moelab_in(folder, "packages run -h").out == "");

@@ -15,6 +15,22 @@ void make_dense(RunData& data) {
   data.samples = {};
 }
 
+std::filesystem::path write_run(const std::filesystem::path& folder, const RunData& data) {
+  const std::filesystem::path file = folder / (data.info.name + ".h5");
+  write_run_file(file, data);
+  return file;
+}
+
+// Compared with the variant `dense`.
+std::filesystem::path write_experiment(const std::filesystem::path& folder, const std::string& name,
+                                       const std::vector<std::filesystem::path>& files) {
+  ExperimentInfo experiment;
+  experiment.name = name;
+  experiment.baseline = "dense";
+  write_results_file(folder / (name + ".h5"), experiment, files);
+  return folder / (name + ".h5");
+}
+
 }  // namespace
 
 RunInfo example_info(const std::string& variant, std::uint64_t seed) {
@@ -132,8 +148,7 @@ std::filesystem::path write_example_results(const std::filesystem::path& folder)
     for (std::uint64_t seed = 0; seed < 3; ++seed) {
       RunData data = example_run(variant, seed, loss + 0.01 * static_cast<double>(seed * seed));
       if (variant == "dense") make_dense(data);
-      files.push_back(folder / (data.info.name + ".h5"));
-      write_run_file(files.back(), data);
+      files.push_back(write_run(folder, data));
     }
   }
   ExperimentInfo experiment;
@@ -163,8 +178,7 @@ std::filesystem::path write_hostile_results(const std::filesystem::path& folder)
       data.status_reason = image;
       for (std::string& text : data.samples.token_text) text = script;
       if (!is_mixture) make_dense(data);
-      files.push_back(folder / (data.info.name + ".h5"));
-      write_run_file(files.back(), data);
+      files.push_back(write_run(folder, data));
     }
   }
   ExperimentInfo experiment;
@@ -197,15 +211,10 @@ std::filesystem::path write_example_study(const std::filesystem::path& folder) {
       data.info.accounting.params_active = variants[v].active;
       data.info.accounting.flops_forward_per_token = variants[v].flops;
       if (!variants[v].is_mixture) make_dense(data);
-      files.push_back(folder / (data.info.name + ".h5"));
-      write_run_file(files.back(), data);
+      files.push_back(write_run(folder, data));
     }
   }
-  ExperimentInfo experiment;
-  experiment.name = "study";
-  experiment.baseline = "dense";
-  write_results_file(folder / "study.h5", experiment, files);
-  return folder / "study.h5";
+  return write_experiment(folder, "study", files);
 }
 
 std::filesystem::path write_example_sweep(const std::filesystem::path& folder) {
@@ -220,16 +229,11 @@ std::filesystem::path write_example_sweep(const std::filesystem::path& folder) {
         data.info.sweep_point = std::string(R"({"data.path":"texts/prose_of_the_nineteenth_century",)") +
                                 R"("train.optimizer.lr":")" + (point == 0 ? "1e-3" : "3e-3") + "\"}";
         if (variant == "dense") make_dense(data);
-        files.push_back(folder / (data.info.name + ".h5"));
-        write_run_file(files.back(), data);
+        files.push_back(write_run(folder, data));
       }
     }
   }
-  ExperimentInfo experiment;
-  experiment.name = "sweep";
-  experiment.baseline = "dense";
-  write_results_file(folder / "sweep.h5", experiment, files);
-  return folder / "sweep.h5";
+  return write_experiment(folder, "sweep", files);
 }
 
 }  // namespace moelab
